@@ -1,0 +1,31 @@
+"""Attribute values: which are legal, and when two are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from tpc.ir.opdef import AttrValue
+
+
+def attr_key(value: AttrValue) -> Hashable:
+    """Equal for equal attributes only: tells 0.0 from -0.0 and 1 from 1.0 and True; NaN equals itself."""
+    kind = type(value)
+    if isinstance(value, tuple):
+        if all(type(item) is int for item in value):
+            return (tuple, value)
+        return (list, *map(attr_key, value))
+    if kind is float:
+        return (float, repr(value))
+    if isinstance(value, complex):
+        return (complex, repr(value.real), repr(value.imag))
+    return (kind, value)
+
+
+def why_not_attr(value: Any) -> str | None:
+    """Why this is not an attribute value; None if it is one."""
+    if isinstance(value, tuple):
+        return next((why for item in value if (why := why_not_attr(item)) is not None), None)
+    if value is None or type(value) in (bool, int, float, complex, str):
+        return None
+    return f"{value!r} of class {type(value).__name__} is no attribute value (None, bool, int, float, complex, str, tuple of these)"

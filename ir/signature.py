@@ -1,0 +1,59 @@
+"""The one place that checks an op against its definition and asks for its result types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tpc.ir.errors import TypeRuleError
+from tpc.ir.opdef import AttrValue, OpDef
+from tpc.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from tpc.ir.program import Program
+
+
+def why_not_operand_count(defn: OpDef, count: int) -> str | None:
+    """Why the op cannot have that many operands; None if it can."""
+    names = defn.operands
+    variadic = bool(names) and names[-1].startswith("*")
+    fixed = len(names) - variadic
+    if count == fixed or (variadic and count > fixed):
+        return None
+    listed = f" ({', '.join(names)})" if names else ""
+    return f"{defn.name} takes {'at least ' if variadic else ''}{_counted(fixed, 'operand')}{listed}, not {count}"
+
+
+def why_not_attr_names(defn: OpDef, names: Iterable[str]) -> str | None:
+    """Why these are not exactly the op's attributes; None if they are."""
+    given = set(names)
+    for name in sorted(given.difference(defn.attrs)):
+        have = f"it has {', '.join(defn.attrs)}" if defn.attrs else "it has none"
+        return f"{defn.name} has no attribute {name!r}; {have}"
+    missing = [name for name in defn.attrs if name not in given]
+    return f"{defn.name} lacks the attribute{'s' * (len(missing) > 1)} {', '.join(map(repr, missing))}" if missing else None
+
+
+def result_types(
+    defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue], body: Program | None = None
+) -> tuple[TensorType, ...]:
+    """Result types of an op: what its rule infers, or what its body returns; `TypeRuleError` if they do not exist."""
+    why = why_not_operand_count(defn, len(types)) or why_not_attr_names(defn, attrs)
+    if why is not None:
+        raise TypeRuleError(why)
+    if body is None:
+        inferred = defn.infer(types, attrs)
+        return (inferred,) if isinstance(inferred, TensorType) else inferred
+    wanted = tuple(value.type for value in body.inputs)
+    if wanted != tuple(types):
+        raise TypeRuleError(f"{defn.name}: operands are ({listed(types)}) but its body takes ({listed(wanted)})")
+    return tuple(value.type for value in body.outputs)
+
+
+def listed(types: Iterable[TensorType]) -> str:
+    """``f32[3], i64[]``"""
+    return ", ".join(map(str, types))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{'no' if number == 0 else number} {noun}{'' if number == 1 else 's'}"
