@@ -26,6 +26,13 @@ def why_not_attr(value: Any) -> str | None:
     """Why this is not an attribute value; None if it is one."""
     if isinstance(value, tuple):
         return next((why for item in value if (why := why_not_attr(item)) is not None), None)
-    if value is None or type(value) in (bool, int, float, complex, str):
+    if type(value) is int:
+        return why_not_int(value)
+    if value is None or type(value) in (bool, float, complex, str):
         return None
     return f"{value!r} of class {type(value).__name__} is no attribute value (None, bool, int, float, complex, str, tuple of these)"
+
+
+def why_not_int(value: int) -> str | None:
+    """Attributes that are integers fit into i64 or u64, so that every reader of the text and JSON forms has them."""
+    return None if -(2**63) <= value < 2**64 else f"{value} does not fit into 64 bits"

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from tpc.ir.errors import TypeRuleError
 from tpc.ir.opdef import AttrValue, OpDef
-from tpc.ir.types import TensorType
+from tpc.ir.types import MAX_ELEMENTS, NUMPY_DTYPES, TensorType
 
 if TYPE_CHECKING:
     from tpc.ir.program import Program
+
+MAX_RANK = 64
+"""NumPy's."""
 
 
 def why_not_operand_count(defn: OpDef, count: int) -> str | None:
@@ -41,13 +44,42 @@ def result_types(
     why = why_not_operand_count(defn, len(types)) or why_not_attr_names(defn, attrs)
     if why is not None:
         raise TypeRuleError(why)
+    if (body is not None) != (defn.name == "fusion"):
+        raise TypeRuleError(f"{defn.name} {'lacks a' if body is None else 'has no'} body")
     if body is None:
-        inferred = defn.infer(types, attrs)
-        return (inferred,) if isinstance(inferred, TensorType) else inferred
+        return _inferred(defn, types, attrs)
     wanted = tuple(value.type for value in body.inputs)
     if wanted != tuple(types):
         raise TypeRuleError(f"{defn.name}: operands are ({listed(types)}) but its body takes ({listed(wanted)})")
     return tuple(value.type for value in body.outputs)
+
+
+def why_not_type(type: TensorType) -> str | None:
+    """Why no array can have this type; None if one can."""
+    if type.dtype not in NUMPY_DTYPES:
+        return f"{type.dtype!r} is no element type"
+    if len(type.shape) > MAX_RANK:
+        return f"a tensor has at most {MAX_RANK} axes, not {len(type.shape)}"
+    elements = 1
+    for size in type.shape:
+        if size.__class__ is not int or size < 0:
+            return f"{size!r} is no size of an axis"
+        elements *= size or 1  # NumPy refuses a size that overflows even beside a 0
+    return f"{type} is too large: a tensor has at most {MAX_ELEMENTS} elements" if elements > MAX_ELEMENTS else None
+
+
+def _inferred(defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue]) -> tuple[TensorType, ...]:
+    try:
+        inferred = defn.infer(types, attrs)
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+        # A rule trusts its attributes to be of the right kind; text, JSON and hand-written programs may break that.
+        given = ", ".join([f"{name}={value!r:.60}" for name, value in attrs.items()])
+        raise TypeRuleError(f"{defn.name} ({listed(types)}) cannot have the attributes {given}: {error}") from error
+    results = (inferred,) if isinstance(inferred, TensorType) else tuple(inferred)
+    for result in results:
+        if (why := why_not_type(result)) is not None:
+            raise TypeRuleError(f"{defn.name}: {why}")
+    return results
 
 
 def listed(types: Iterable[TensorType]) -> str:
