@@ -10,7 +10,7 @@ from tpc.ir.attrs import why_not_attr
 from tpc.ir.errors import TypeRuleError, UnknownOpError
 from tpc.ir.opdef import AttrValue, OpDef, lookup
 from tpc.ir.program import Loc, Op, Program, Value
-from tpc.ir.signature import listed, result_types, why_not_attr_names, why_not_operand_count
+from tpc.ir.signature import counted, listed, result_types, why_not_attr_names, why_not_operand_count
 from tpc.ir.types import TensorType
 
 Part: TypeAlias = tuple[str, int | str]
@@ -59,7 +59,7 @@ class Assembly:
         except TypeRuleError as error:
             raise Fault(("op", 0), str(error)) from None
         if len(results) != len(inferred):
-            raise Fault(("result", 0), f"{name} has {len(inferred)} results, not {len(results)}")
+            raise Fault(("result", 0), f"{name} has {counted(len(inferred), 'result')}, not {len(results)}")
         if inferred != tuple(types):
             raise Fault(("type", 0), f"{name} gives {listed(inferred)}, not {listed(types)}")
         op = Op(defn, values, {attr: attrs[attr] for attr in defn.attrs}, inferred, scopes, loc, body)
@@ -71,7 +71,7 @@ class Assembly:
         """The program. `types` are those of the signature if there is one; `into` names the input that each output is written to."""
         values = [self._read(key, ("output", i)) for i, key in enumerate(outputs)]
         if types is not None and len(types) != len(values):
-            raise Fault(("output", 0), f"@{self.name} is to return {len(types)} values, not {len(values)}")
+            raise Fault(("output", 0), f"@{self.name} is to return {counted(len(types), 'value')}, not {len(values)}")
         for i, value in enumerate(values):
             if types is not None and value.type != types[i]:
                 raise Fault(("output", i), f"output {i} of @{self.name} is {value.type}, its signature says {types[i]}")

@@ -24,7 +24,7 @@ def why_not_operand_count(defn: OpDef, count: int) -> str | None:
     if count == fixed or (variadic and count > fixed):
         return None
     listed = f" ({', '.join(names)})" if names else ""
-    return f"{defn.name} takes {'at least ' if variadic else ''}{_counted(fixed, 'operand')}{listed}, not {count}"
+    return f"{defn.name} takes {'at least ' if variadic else ''}{counted(fixed, 'operand')}{listed}, not {count}"
 
 
 def why_not_attr_names(defn: OpDef, names: Iterable[str]) -> str | None:
@@ -87,5 +87,5 @@ def listed(types: Iterable[TensorType]) -> str:
     return ", ".join(map(str, types))
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     return f"{'no' if number == 0 else number} {noun}{'' if number == 1 else 's'}"
