@@ -76,7 +76,10 @@ def _leaves(data):
 WRONG = {
     ("tpc",): {2: "tpc: this file has version 2", "1": "tpc: expected int, not str", True: "tpc: expected int, not bool"},
     ("programs",): {None: "programs: expected list, not NoneType", (3,): r"programs\[0\]: expected an object, not int"},
-    ("programs", 0, "name"): {None: r"programs\[0\].name: expected str", "identity": r"programs\[1\].name: program 'identity' is defined twice"},
+    ("programs", 0, "name"): {
+        None: r"programs\[0\].name: expected str",
+        "identity": r"programs\[1\].name: program 'identity' is defined twice",
+    },
     ("programs", 0, "inputs", 0, "type"): {
         "f31[2]": r"programs\[0\].inputs\[0\]: unknown element type 'f31'; did you mean 'f32'\?",
         "f32": r"inputs\[0\]: 'f32' is no type",
@@ -84,15 +87,25 @@ WRONG = {
         "f32[2,3": "is no type",
     },
     ("programs", 0, "ops", 0, "op"): {"sigmoyd": r"programs\[0\].ops\[0\]: unknown operator 'sigmoyd'; did you mean 'sigmoid'\?"},
-    ("programs", 0, "ops", 0, "operands"): {(7,): r"ops\[0\]: value 7 is not defined", (-1,): "value -1 is not defined", ("x",): "expected int"},
-    ("programs", 0, "ops", 0, "types"): {("f32[3]",): r"ops\[0\]: sigmoid gives f32\[2,3\], not f32\[3\]", (): "sigmoid has 1 result, not 0"},
+    ("programs", 0, "ops", 0, "operands"): {
+        (7,): r"ops\[0\]: value 7 is not defined",
+        (-1,): "value -1 is not defined",
+        ("x",): "expected int",
+    },
+    ("programs", 0, "ops", 0, "types"): {
+        ("f32[3]",): r"ops\[0\]: sigmoid gives f32\[2,3\], not f32\[3\]",
+        (): "sigmoid has 1 result, not 0",
+    },
     ("programs", 0, "ops", 0, "scopes"): {"S": "scopes: expected list, not str", (1,): r"scopes\[0\]: expected str, not int"},
     ("programs", 0, "ops", 0, "loc"): {("a",): r"loc: expected \[file, line, function\]", ("a", "b", "c"): "loc: expected int, not str"},
     ("programs", 0, "ops", 1, "attrs", "dim"): {1.0: "attrs.dim: a float is written", 2**64: "does not fit into 64 bits", 9: r"ops\[1\]: "},
     ("programs", 0, "ops", 2, "body", "outputs"): {(99,): r"programs\[0\].ops\[2\].body.outputs: value 99 is not defined"},
     ("programs", 0, "ops", 2, "body", "writes"): {(0,): "a body writes into nothing"},
     ("programs", 0, "outputs"): {(99, 0): r"programs\[0\].outputs: value 99", (): "writes: 2 entries for 0 outputs"},
-    ("programs", 0, "writes"): {(9, None): "writes: value 9 is not defined", (None, True): r"writes\[1\]: expected int or NoneType, not bool"},
+    ("programs", 0, "writes"): {
+        (9, None): "writes: value 9 is not defined",
+        (None, True): r"writes\[1\]: expected int or NoneType, not bool",
+    },
 }
 
 
@@ -140,7 +153,9 @@ def test_broken_data_gives_parse_errors_only(data):
             break
         place = place[key]
     junk = st.none() | st.booleans() | st.integers(-2, 99) | st.text(max_size=3) | st.just(0.5)
-    place[key] = data.draw(junk | st.lists(junk, max_size=3) | st.dictionaries(st.sampled_from(["float", "complex", "x"]), junk, max_size=2))
+    place[key] = data.draw(
+        junk | st.lists(junk, max_size=3) | st.dictionaries(st.sampled_from(["float", "complex", "x"]), junk, max_size=2)
+    )
     try:
         from_json(document)
     except ParseError as error:
