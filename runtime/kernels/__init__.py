@@ -1,0 +1,1 @@
+"""Kernels by family: NumPy meanings of the operators."""

@@ -1,0 +1,246 @@
+"""`Function.apply`: binding arguments, running forward unrecorded, giving its outputs their node."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from tpc.autograd.function_node import FunctionNode, kept
+from tpc.recording import Scope, user_frame
+from tpc.state import STATE
+from tpc.tensor import Tensor, _rebase
+from tpc.tree import leaves
+
+
+def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Runs `cls.forward` and makes its outputs results of a node of `cls`."""
+    from tpc.autograd.function import Function
+
+    split = cls.setup_context is not Function.setup_context
+    if kwargs or split:
+        args, kwargs = _bound(cls, split, args, kwargs)
+    ctx: FunctionNode = cls._backward_cls()
+    ctx.loc = STATE.loc or user_frame()
+    slots = _slots(ctx, args)
+    tensors = [t for t in slots if isinstance(t, Tensor)]
+    ctx.needs_input_grad = tuple([isinstance(t, Tensor) and t._tracked() for t in slots])
+    ctx._slots = tuple([isinstance(t, Tensor) for t in slots])
+    recorded = STATE.grad_enabled and any(ctx.needs_input_grad)
+    output = _forward(cls, ctx, split, args, kwargs)
+    outputs = list(output) if isinstance(output, (tuple, list)) else [output]
+    # Edges are taken before outputs are re-labelled: a dirty input still has its old history here.
+    edges = [t._edge() if recorded else None for t in tensors]
+    wrapped = _Outputs(cls, ctx, tensors, outputs, recorded).wrap(edges)
+    if recorded and ctx.to_save is not None:
+        if split:
+            _refuse_returned_inputs(ctx, tensors, outputs)
+        ctx._kept = kept(ctx, ctx.to_save, wrapped)
+    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
+    if isinstance(output, list):
+        return wrapped
+    return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
+
+
+def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    outer = STATE.grad_enabled, STATE.scope, STATE.loc
+    STATE.grad_enabled = False
+    STATE.scope = Scope(cls.__name__, ctx.sequence, STATE.scope)
+    STATE.loc = None
+    try:
+        if not split:
+            return cls.forward(ctx, *args, **kwargs)
+        output = cls.forward(*args, **kwargs)
+        STATE.grad_enabled = False
+        cls.setup_context(ctx, args, output)
+        return output
+    finally:
+        STATE.grad_enabled, STATE.scope, STATE.loc = outer
+
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def _signature(forward: Any, split: bool) -> inspect.Signature:
+    signature = inspect.signature(forward)
+    if split:
+        return signature
+    parameters = list(signature.parameters.values())
+    if parameters and parameters[0].kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+        parameters = parameters[1:]  # ctx
+    return signature.replace(parameters=parameters)
+
+
+def _bound(cls: Any, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional arguments with keywords at their place (split style: defaults too); keyword-only ones stay keywords."""
+    signature = _signature(cls.forward, split)
+    parameters = signature.parameters
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{cls.__name__}.forward: {error}") from None
+    if split:
+        bound.apply_defaults()
+    else:
+        _refuse_gap(cls, parameters, bound)
+    return bound.args, bound.kwargs
+
+
+def _refuse_gap(cls: Any, parameters: Any, bound: inspect.BoundArguments) -> None:
+    """A keyword behind a parameter that was left out has no position to move to."""
+    ordinary = [n for n, p in parameters.items() if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    given = [n for n in ordinary if n in bound.arguments]
+    for expected, n in zip(ordinary, given, strict=False):
+        if expected != n:
+            raise TypeError(f"{cls.__name__}.forward: missing required argument '{expected}' before keyword '{n}'")
+
+
+def _slots(ctx: FunctionNode, args: tuple[Any, ...]) -> list[Any]:
+    """One slot per argument; a container that holds a tensor anywhere has one per leaf."""
+    slots: list[Any] = []
+    arguments: list[int | None] = []
+    for arg in args:
+        if isinstance(arg, (list, tuple, dict)):
+            inside = leaves(arg)
+            if any(isinstance(x, Tensor) for x in inside):
+                slots.extend(inside)
+                arguments.append(len(inside))
+                continue
+        slots.append(arg)
+        arguments.append(None)
+    ctx._arguments = tuple(arguments)
+    return slots
+
+
+# --- outputs ------------------------------------------------------------------------------------
+
+
+class _Outputs:
+    """What forward returned, on its way to being the results of `ctx`."""
+
+    def __init__(self, cls: Any, ctx: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence[Any], recorded: bool) -> None:
+        self.cls, self.ctx, self.inputs, self.outputs, self.recorded = cls, ctx, inputs, outputs, recorded
+        self.dirty = _tensors(ctx.dirty_tensors, "mark_dirty")
+        marked = _tensors(ctx.non_differentiable, "mark_non_differentiable")
+        ctx._marked = frozenset(i for i, o in enumerate(outputs) if any(o is m for m in marked))
+        ctx.metas = tuple([o._type if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[misc]
+        self.differentiable = [recorded and isinstance(o, Tensor) and ctx.tracks(i) for i, o in enumerate(outputs)]
+
+    def wrap(self, edges: Sequence[Any]) -> list[Any]:
+        if self.recorded:
+            self.ctx.edges = tuple(edges)
+        self._check_dirty()
+        return [self._one(i, o) if isinstance(o, Tensor) else o for i, o in enumerate(self.outputs)]
+
+    def _one(self, slot: int, output: Tensor) -> Tensor:
+        is_input = any(output is t for t in self.inputs)
+        if is_input and any(output is d for d in self.dirty):
+            return self._written(slot, output)
+        if is_input:
+            return self._alias(slot, output)
+        if not self.differentiable[slot]:
+            output._node, output._leaf = None, False
+            return output
+        output._node, output._slot = self.ctx, slot
+        if output._base is not None:
+            output._base_edits = output._base._edits
+            output._refusal = self._view_refusal()
+        return output
+
+    def _alias(self, slot: int, output: Tensor) -> Tensor:
+        """An input returned as it is: a view of it, with this node."""
+        if not self.differentiable[slot] and output._tracked():
+            return output.detach()
+        made = Tensor(output._storage, output._type, output._views, output._base if output._base is not None else output)
+        if self.differentiable[slot]:
+            made._node, made._slot = self.ctx, slot
+            made._refusal = self._view_refusal()
+        return made
+
+    def _view_refusal(self) -> str:
+        if sum(self.differentiable) > 1:
+            return (
+                f"Output of {self.cls.__name__}Backward is a view and is being modified inplace. This view is the output of a function that "
+                "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the "
+                "inplace operation by an out-of-place one."
+            )
+        return (
+            f"Output of {self.cls.__name__}Backward is a view and is being modified inplace. This view was created inside a custom Function "
+            "(or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "
+            "associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
+            "the output of the custom Function."
+        )
+
+    def _written(self, slot: int, x: Tensor) -> Tensor:
+        """A dirty input: the same object, on the new node."""
+        if not self.recorded:
+            return x.detach() if x._tracked() else x
+        x._storage.write(x._storage.read())
+        if not self.differentiable[slot]:
+            return x
+        moved = Tensor(x._storage, x._type, x._views)
+        moved._node, moved._slot = self.ctx, slot
+        if x._base is None:
+            _rebase(x, moved)
+            x._leaf = False
+        else:
+            from tpc.record import record_scatter
+
+            base = x._base
+            _rebase(base, record_scatter(base._snapshot(), x._views[len(base._views) :], moved._snapshot()))
+            base._leaf = False
+            x._base_edits = base._edits
+            x._node, x._slot = self.ctx, slot
+        return x
+
+    def _check_dirty(self) -> None:
+        for d in self.dirty:
+            if not any(d is t for t in self.inputs):
+                if d._base is not None:
+                    raise RuntimeError(f"{self.cls.__name__}: a view was given to mark_dirty that is not an input; only inputs may be marked")
+                warnings.warn(
+                    f"Only input Tensors should be given to ctx.mark_dirty(), but {self.cls.__name__} received a tensor that was not an input.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+            elif not any(d is o for o in self.outputs):
+                raise RuntimeError(
+                    f"Some elements marked as dirty during the forward method were not returned as output ({self.cls.__name__}). The inputs "
+                    "that are modified inplace must all be outputs of the Function."
+                )
+            elif self.recorded:
+                self._check_dirty_input(d)
+
+    def _check_dirty_input(self, d: Tensor) -> None:
+        if d._base is not None:
+            if d._base._leaf and d._base._node is None:
+                raise RuntimeError("a view of a leaf Variable that requires grad has been used in an in-place operation.")
+            if sum(isinstance(o, Tensor) for o in self.outputs) > 1:
+                raise RuntimeError(
+                    f"If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+                    f"Tensor. This is not supported by the current autograd engine: {self.cls.__name__} modifies inplace an input that is a view."
+                )
+        elif d._leaf and d._node is None:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+
+
+def _tensors(marked: tuple[Any, ...] | None, method: str) -> tuple[Tensor, ...]:
+    for t in marked or ():
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"{method} only accepts variable arguments, but got {type(t).__name__}")
+    return marked or ()
+
+
+def _refuse_returned_inputs(ctx: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence[Any]) -> None:
+    """In split style an input that comes back as it is would be saved without its new history."""
+    dirty = ctx.dirty_tensors or ()
+    for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())):
+        if any(t is x for x in inputs) and any(t is o for o in outputs) and not any(t is d for d in dirty):
+            raise RuntimeError(
+                "A input that has been returned as-is from forward is being saved for backward. This is not supported if you override "
+                "setup_context. An input that has been returned as-is must be saved as a view: please save a view of the input instead, "
+                "e.g. with setup_context(ctx, inputs, output): ctx.save_for_backward(inputs[0].view_as(inputs[0]))"
+            )

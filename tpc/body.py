@@ -1,0 +1,248 @@
+"""The computation inside a compiled call: one program, or a forward and a reverse program joined by a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tpc.autograd.engine import Pass
+from tpc.autograd.node import Edge, Grads, Node
+from tpc.autograd.saved import SECOND_TIME
+from tpc.outcome import Made, Outcome
+from tpc.pipeline import EARLY, LATE, compile_program, optimized
+from tpc.recording import Recorded, capture, placeholder
+from tpc.state import STATE
+from tpc.storage import Storage
+from tpc.tensor import Tensor, from_array
+from tpc.tracing import tracing
+
+
+class Body:
+    """`outputs` as a function of `inputs`, differentiable where `tracked` says so.
+
+    Gradients arrive at `tracked` and leave by the edges `sought`. Which tracked outputs a gradient arrives for is part of a reverse program's
+    key: the usual case, all of them, is what the forward program saves for; another pattern has a reverse program that starts from the inputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        outcome: Outcome,
+        inputs: Sequence[Recorded],
+        outputs: Sequence[Recorded],
+        tracked: Sequence[Made],
+        sought: Sequence[Edge],
+        names: Sequence[str | None],
+        writes: Sequence[tuple[int, int, int]] = (),
+        memory_budget: float = 1.0,
+    ) -> None:
+        self.name, self.outcome, self.memory_budget = name, outcome, memory_budget
+        self.inputs, self.outputs, self.tracked, self.sought = list(inputs), list(outputs), list(tracked), list(sought)
+        self.names = list(names)
+        self.writes: list[int | None] = [None] * len(outputs)
+        for output, number, _ in writes:
+            self.writes[output] = number
+        self.reverses: dict[tuple[bool, ...], Reverse] = {}
+        self.second: Second | None = None
+        if tracked:
+            self._split()
+        else:
+            self.program = capture(name, self.inputs, self.outputs, self.names, self.writes)
+            self.forward = compile_program(self.program, memory_budget=memory_budget, donate=self.donated())
+
+    def donated(self) -> frozenset[int]:
+        """Inputs that the program may overwrite, because it writes them anyway (not where a guard may still say no)."""
+        return frozenset() if self.outcome.guards else frozenset(w for w in self.writes if w is not None)
+
+    def _split(self) -> None:
+        from tpc.passes.partition import split
+
+        pattern = (True,) * len(self.tracked)
+        cotangents, gradients = self.backward_from(pattern)
+        first = len(self.inputs)
+        present = [g for g in gradients if g is not None]
+        names = [*self.names, *[f"d{i}" for i in range(len(cotangents))]]
+        writes = [*self.writes, *[None] * len(present)]
+        self.program = capture(f"{self.name}", [*self.inputs, *cotangents], [*self.outputs, *present], names, writes)
+        joint = optimized(self.program, only=EARLY)
+        halves = self.halves = split(joint, len(self.outputs), range(first, first + len(cotangents)), self.memory_budget)
+        self.forward_program, self.reverse_program = optimized(halves.forward, only=LATE), optimized(halves.reverse, only=LATE)
+        self.forward = compile_program(self.forward_program, donate=self.donated(), is_optimized=True)
+        reverse = compile_program(self.reverse_program, is_optimized=True)
+        self.reverses[pattern] = Reverse(reverse, [_origin(kind, n, len(self.outputs), first) for kind, n in halves.reverse_inputs], gradients)
+
+    def backward_from(self, pattern: Sequence[bool]) -> tuple[list[Recorded], list[Recorded | None]]:
+        cotangents, gradients = record_backward(self.outcome, self.tracked, self.sought, pattern)
+        self.inputs_grew()
+        return cotangents, gradients
+
+    def inputs_grew(self) -> None:
+        """Backward code may touch tensors from outside that forward did not."""
+        known = {id(v) for v in self.inputs}
+        for value in self.outcome.inputs:
+            if id(value) not in known:
+                self.inputs.append(value)
+                self.names.append(None)
+
+    def reverse(self, pattern: tuple[bool, ...]) -> Reverse:
+        """The reverse program for gradients that arrive for these tracked outputs."""
+        found = self.reverses.get(pattern)
+        if found is None:
+            before = len(self.inputs)
+            cotangents, gradients = self.backward_from(pattern)
+            if len(self.inputs) != before:
+                raise RuntimeError("backward reads a tensor that it did not read when the function was compiled; compile the function again")
+            present = [g for g in gradients if g is not None]
+            arriving = [i for i, arrives in enumerate(pattern) if arrives]
+            program = capture(f"{self.name}.reverse", [*self.inputs, *cotangents], present, [*self.names, *[f"d{i}" for i in arriving]])
+            origin = [("input", i) for i in range(before)] + [("cotangent", i) for i in arriving]
+            found = self.reverses[pattern] = Reverse(compile_program(program), origin, gradients)
+        return found
+
+    def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:
+        """Runs forward: the outputs, and the node that back-propagates from the tracked ones. `edges` are where gradients of `sought` go."""
+        outs = self.forward.run(arrays)
+        if not self.tracked:
+            return outs, None
+        n = len(self.outputs)
+        return outs[:n], BodyNode(self, edges, arrays, outs)
+
+
+def record_backward(
+    outcome: Outcome, tracked: Sequence[Made], sought: Sequence[Edge], pattern: Sequence[bool]
+) -> tuple[list[Recorded], list[Recorded | None]]:
+    """Records backward from the tracked values that a gradient arrives for: (cotangents, gradients of `sought`)."""
+    with tracing(outcome.trace):
+        roots, cotangents = [], []
+        for made, arrives in zip(tracked, pattern, strict=True):
+            if arrives and made.edge is not None:
+                cotangents.append(placeholder(made.value.type))
+                roots.append((made.edge, Tensor(Storage(cotangents[-1]), made.value.type)))
+        run = Pass(retain_graph=True, create_graph=False, hook_captures=False)
+        run.run(roots, sought)
+        gradients = [g._read() if g is not None else None for g in run.captured]
+    outcome.lift_inputs()
+    return cotangents, gradients
+
+
+def _origin(kind: str, number: int, outputs: int, inputs: int) -> tuple[str, int]:
+    """Where an input of a reverse program comes from, in terms of the call: input, output, saved value or cotangent."""
+    if kind == "input":
+        return ("input", number) if number < inputs else ("cotangent", number - inputs)
+    return ("output", number) if number < outputs else ("saved", number - outputs)
+
+
+class Reverse:
+    """A reverse program, where its inputs come from, and which of the sought edges get a gradient."""
+
+    def __init__(self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None]) -> None:
+        self.executable, self.origin = executable, tuple(origin)
+        self.present = tuple(g is not None for g in gradients)
+        self.reads = frozenset(i for kind, i in self.origin if kind == "input")
+
+    def run(self, **pools: Sequence[Any]) -> list[np.ndarray | None]:
+        outs = iter(self.executable.run([pools[kind][i] for kind, i in self.origin]))
+        return [next(outs) if there else None for there in self.present]
+
+
+class BodyNode(Node):
+    """Back-propagates one compiled call."""
+
+    __slots__ = ("body", "inputs", "outputs", "versions")
+
+    def __init__(self, body: Body, edges: Sequence[Edge | None], inputs: list[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        super().__init__(edges, [m.value.type for m in body.tracked])
+        self.body = body
+        self.inputs: list[np.ndarray] | None = inputs
+        self.outputs: Sequence[np.ndarray] | None = outputs
+        self.versions: list[tuple[Storage, int] | None] = []
+
+    def name(self) -> str:
+        return f"Compiled[{self.body.name}]Backward"
+
+    def run(self, grads: Grads) -> Sequence[Any]:
+        if self.inputs is None or self.outputs is None:
+            raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
+        if all(g is None for g in grads):
+            return [None] * len(self.edges)
+        pattern = tuple(g is not None for g in grads)
+        if STATE.grad_enabled:
+            return self._differentiable(pattern, grads)
+        reverse = self.body.reverse(pattern)
+        self._check_versions(reverse)
+        outs = reverse.run(
+            input=self.inputs,
+            output=self.outputs,
+            saved=self.outputs[len(self.body.outputs) :],
+            cotangent=[g._array() if g is not None else None for g in grads],
+        )
+        return [from_array(a) if a is not None else None for a in outs]
+
+    def _check_versions(self, reverse: Reverse) -> None:
+        for i in reverse.reads:
+            watched = self.versions[i] if i < len(self.versions) else None
+            if watched is not None and watched[0].version != watched[1]:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: input "
+                    f"{self.body.names[i] or i} of {self.name()} is at version {watched[0].version}; expected version {watched[1]} instead."
+                )
+
+    def _differentiable(self, pattern: tuple[bool, ...], grads: Grads) -> Sequence[Any]:
+        """Gradients that can be differentiated again: the reverse computation is a body of its own, over inputs and cotangents."""
+        assert self.inputs is not None
+        arriving = [g for g in grads if g is not None]
+        second = self.body.second
+        if second is None or second.pattern != pattern:
+            second = self.body.second = Second(self.body, pattern)
+        edges = [*self.edges, *[g._edge() for g in arriving]]
+        outs, node = second.body.call([*self.inputs, *[g._array() for g in arriving]], edges)
+        made = []
+        for index, slot in second.results:
+            tensor = from_array(outs[index]) if index is not None else None
+            if tensor is not None and node is not None and slot is not None:
+                tensor._node, tensor._slot = node, slot
+            made.append(tensor)
+        return made
+
+    def release(self) -> None:
+        self.inputs = self.outputs = None
+
+
+class Second:
+    """The reverse computation of a body as a body: what a second derivative from outside needs."""
+
+    def __init__(self, first: Body, pattern: tuple[bool, ...]) -> None:
+        self.pattern = pattern
+        outcome = first.outcome
+        with tracing(outcome.trace):
+            cotangents: list[Tensor] = []
+            roots = []
+            for made, arrives in zip(first.tracked, pattern, strict=True):
+                if arrives and made.edge is not None:
+                    t = Tensor(Storage(placeholder(made.value.type)), made.value.type)
+                    t._leaf = True
+                    cotangents.append(t)
+                    roots.append((made.edge, t))
+            run = Pass(retain_graph=True, create_graph=True, hook_captures=False)
+            run.run(roots, first.sought)
+            outputs: list[Recorded] = []
+            tracked: list[Made] = []
+            self.results: list[tuple[int | None, int | None]] = []
+            for g in run.captured:
+                if g is None:
+                    self.results.append((None, None))
+                    continue
+                edge = g._edge()
+                self.results.append((len(outputs), len(tracked) if edge is not None else None))
+                outputs.append(g._read())
+                if edge is not None:
+                    tracked.append(Made(len(outputs) - 1, (), g._read(), edge, False))
+            seeds: list[Edge] = [(t._accumulator(), 0) for t in cotangents]
+            inputs = [*first.inputs, *[t._read() for t in cotangents]]
+        self.cotangents = cotangents
+        self.accumulators = [edge[0] for edge in seeds]
+        self.body = Body(
+            f"{first.name}.reverse", outcome, inputs, outputs, tracked, [*first.sought, *seeds], [*first.names, *[None] * len(cotangents)]
+        )

@@ -1,0 +1,323 @@
+"""`tpc.compile`: a function recorded once per signature and run as a program afterwards."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tpc.autograd.node import Edge
+from tpc.body import Body, BodyNode
+from tpc.deferred import flush
+from tpc.names import input_names
+from tpc.outcome import Made, Outcome, Source, run_traced
+from tpc.recording import NO_ATTRS, Recorded, leaf
+from tpc.state import STATE
+from tpc.storage import Storage
+from tpc.tensor import Tensor, from_array
+from tpc.tracing import Untraceable, forget_examples
+from tpc.tree import LEAF, flatten, unflatten
+
+MAX_VARIANTS = 8
+"""Recordings kept per signature; a function whose guards fail more often runs in deferred mode."""
+
+
+class GuardFailed(Exception):
+    """A value that Python looked at is another one in this call."""
+
+
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    memory_budget: float = 1.0,
+    backend: str | None = None,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: Any = None,
+) -> Any:
+    """Compiles a function or module; also a decorator, with or without arguments.
+
+    The first call with a signature (containers, dtypes, shapes, requires_grad, Python values) records what the function does; later calls run the program.
+    Tensors from outside are read anew at each call, and what the function writes to them, `.grad` included, is written at each call.
+    With `fullgraph=True`, code that cannot be recorded is an error instead of running deferred. `memory_budget` from 1.0 (fastest) to 0.0 (least
+    memory) says how much may be kept for backward; `ValueError` outside of that. `dynamic`, `mode`, `options` are accepted and have no effect.
+    """
+    if not isinstance(memory_budget, (int, float)) or not 0.0 <= memory_budget <= 1.0:
+        raise ValueError(f"memory_budget must be between 0.0 and 1.0, not {memory_budget!r}")
+    if backend not in (None, "numpy"):
+        raise ValueError(f"there is no backend {backend!r}; there is 'numpy'")
+    if function is None:
+        return functools.partial(compile, fullgraph=fullgraph, memory_budget=memory_budget, backend=backend)
+    if not callable(function):
+        raise TypeError(f"tpc.compile takes a function or a module, not {type(function).__name__}")
+    return Compiled(function, fullgraph, float(memory_budget))
+
+
+class Compiled:
+    """A compiled function: call it as the original."""
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, memory_budget: float) -> None:
+        self.function, self.fullgraph, self.memory_budget = function, fullgraph, memory_budget
+        self.variants: dict[Any, list[Variant]] = {}
+        self.deferred: set[Any] = set()
+        functools.update_wrapper(self, function, updated=())
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "function":
+            raise AttributeError(name)
+        return getattr(self.function, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if STATE.trace is not None:
+            return self.function(*args, **kwargs)
+        leaves: Sequence[Any]
+        if not kwargs and all([a.__class__ is Tensor for a in args]):
+            leaves, structure = args, len(args)
+        else:
+            leaves, structure = flatten((args, kwargs))
+        key = (structure, STATE.grad_enabled, *[_kind(x) for x in leaves])
+        if STATE.pending:
+            flush()
+        for variant in self.variants.get(key, ()):
+            if variant.fits(leaves):
+                try:
+                    return variant.call(leaves)
+                except GuardFailed:
+                    continue
+        return self._record(key, leaves, structure, args, kwargs)
+
+    def _record(self, key: Any, leaves: Sequence[Any], structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if key in self.deferred:
+            return self.function(*args, **kwargs)
+        known = self.variants.setdefault(key, [])
+        try:
+            if len(known) >= MAX_VARIANTS:
+                lines = {str(where) for v in known for _, _, where in v.outcome.guards}
+                raise Untraceable(f"values that the code looks at keep changing, at {', '.join(sorted(lines)) or 'several places'}")
+            variant = Variant(self, leaves, structure, args, kwargs)
+        except Untraceable as reason:
+            if self.fullgraph:
+                raise
+            self.deferred.add(key)
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            warnings.warn(f"{name} runs in deferred mode, not compiled: {reason}", UserWarning, stacklevel=3)
+            return self.function(*args, **kwargs)
+        known.insert(0, variant)
+        return variant.call(leaves)
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return (x._type, x._tracked(), x._node is None, bool(x._views))
+    try:
+        hash(x)
+    except TypeError:
+        return (x.__class__, id(x))
+    return (x.__class__, x)
+
+
+class Variant:
+    """One recording: how to find its inputs, the body, and what to do with the outputs."""
+
+    def __init__(self, owner: Compiled, leaves: Sequence[Any], structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        stand_ins = [_stand_in(x) for x in leaves]
+        self.viewed = [i for i, (x, s) in enumerate(zip(leaves, stand_ins, strict=True)) if x is not s]
+        if self.viewed:
+            args, kwargs = (tuple(stand_ins), {}) if structure.__class__ is int else unflatten(structure, stand_ins)
+        outcome = self.outcome = run_traced(owner.function, args, kwargs, stand_ins, concrete=True)
+        self._refuse_aliased_views(leaves)
+        names = input_names(owner.function, outcome, args, kwargs)
+        self.sought = [source for _, source in outcome.sought]
+        self.body = Body(
+            getattr(owner.function, "__name__", type(owner.function).__name__),
+            outcome,
+            outcome.inputs,
+            outcome.outputs,
+            outcome.tracked,
+            [edge for edge, _ in outcome.sought],
+            names,
+            outcome.writes,
+            owner.memory_budget,
+        )
+        self.tracked = {id(m): i for i, m in enumerate(outcome.tracked)}
+        forget_examples(outcome.trace, outcome.outputs)
+        self.aliases = _alias_pattern(leaves)
+        self.outside = frozenset(id(s.ref) for s in outcome.sources if s.kind == "storage")
+        self.single = outcome.structure == LEAF
+
+    def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
+        """An argument that is a view is handed over by value, which shows where its memory is written under another name."""
+        if not self.viewed or not self.outcome.writes:
+            return
+        seen = [id(t._storage) for t in leaves if isinstance(t, Tensor)]
+        lifted = {id(s) for s in self.outcome.trace.placeholders}
+        for i in self.viewed:
+            storage = id(leaves[i]._storage)
+            if seen.count(storage) > 1 or storage in lifted:
+                raise Untraceable(f"argument {i} is a view of memory that the function also reaches otherwise and writes")
+
+    # --- each call ---
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """Whether the tensors stand as they stood when this was recorded: aliasing, leaves, `.grad` there or not."""
+        outcome = self.outcome
+        if _alias_pattern(leaves) != self.aliases:
+            return False
+        if self.outside and any(isinstance(t, Tensor) and id(t._storage) in self.outside for t in leaves):
+            return False
+        for source, is_leaf in outcome.watched:
+            tensor = _tensor(source, leaves)
+            if tensor is None or (tensor._node is None) != is_leaf or not tensor._tracked():
+                return False
+        for source, there in outcome.grads_read:
+            tensor = _tensor(source, leaves)
+            if tensor is None or (tensor._grad is not None) != there:
+                return False
+        return True
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        outcome = self.outcome
+        storages = [_storage(source, leaves) for source in outcome.sources]
+        arrays = [s.value.data if s.shared is None and s.value.data is not None else s.array() for s in storages]
+        for i in self.viewed:
+            self._read_views(arrays, leaves, i)
+        donated = self.body.donated()
+        for i in donated:
+            _own(storages[i], arrays, i)
+        edges: list[Edge | None] = [t._edge() if (t := _tensor(s, leaves)) is not None else None for s in self.sought] if self.tracked else []
+        given = list(arrays)
+        outs, node = self.body.call(arrays, edges)
+        for output, expected, _ in outcome.guards:
+            if not _same(outs[output], expected):
+                raise GuardFailed
+        for output, number, count in outcome.writes:
+            self._write_back(storages[number], outs[output], given[number], count, leaves, number)
+        if node is not None:
+            node.versions = [(s, s.version) for s in storages]
+        return self._results(outs, node, leaves)
+
+    def _read_views(self, arrays: list[np.ndarray], leaves: Sequence[Any], i: int) -> None:
+        for number, source in enumerate(self.outcome.sources):
+            if source == ("arg", i):
+                arrays[number] = np.ascontiguousarray(leaves[i]._array())
+
+    def _write_back(self, storage: Storage, new: np.ndarray, old: np.ndarray, count: int, leaves: Sequence[Any], number: int) -> None:
+        source = self.outcome.sources[number]
+        if source.kind == "arg" and source.ref in self.viewed:
+            target = leaves[source.ref]
+            outer, STATE.grad_enabled = STATE.grad_enabled, False
+            target._write(from_array(new))
+            STATE.grad_enabled = outer
+            return
+        if storage.shared is not None:
+            np.copyto(storage.shared, new)
+        elif new is not old:
+            storage.value = leaf(new)
+        storage.version += count
+
+    def _results(self, outs: Sequence[np.ndarray], node: BodyNode | None, leaves: Sequence[Any]) -> Any:
+        outcome = self.outcome
+        made: dict[int, Storage] = {}
+        results = [self._made(r, outs, made, node, leaves) for r in outcome.results]
+        for source, new in outcome.grads:
+            owner = _tensor(source, leaves)
+            assert owner is not None
+            owner._grad = self._made(new, outs, made, node, leaves)
+        for source, flag in outcome.flags:
+            owner = _tensor(source, leaves)
+            assert owner is not None
+            owner._leaf = flag
+        for source, moved in outcome.moved:
+            owner = _tensor(source, leaves)
+            assert owner is not None
+            owner._node, owner._slot, owner._edits = node, self.tracked[id(moved)], owner._edits + 1
+        return results[0] if self.single else unflatten(outcome.structure, results)
+
+    def _made(self, x: Any, outs: Sequence[np.ndarray], made: dict[int, Storage], node: BodyNode | None, leaves: Sequence[Any]) -> Any:
+        if x.__class__ is Source:
+            return _tensor(x, leaves)
+        if x.__class__ is not Made:
+            return x
+        storage = made.get(x.output)
+        if storage is None:
+            array = outs[x.output]
+            storage = made[x.output] = Storage(Recorded(None, (), NO_ATTRS, self.outcome.outputs[x.output].type, 0, array))
+        tensor = Tensor(storage, x.value.type, x.views)
+        if x.edge is not None:
+            tensor._node, tensor._slot = node, self.tracked[id(x)]
+        elif x.leaf:
+            tensor._leaf = True
+        return tensor
+
+
+def _stand_in(x: Any) -> Any:
+    """An argument that is a view is recorded as a tensor of its own: where it lies in its base is no part of the program."""
+    if not isinstance(x, Tensor) or not x._views:
+        return x
+    made = from_array(np.ascontiguousarray(x._array()))
+    edge = x._edge()
+    if x._node is not None and edge is not None:
+        made._node, made._slot = edge
+    made._leaf = x._leaf
+    made._grad = x._grad
+    return made
+
+
+def _alias_pattern(leaves: Sequence[Any]) -> tuple[int, ...] | None:
+    """For each tensor argument the first that has the same memory; None where all differ."""
+    ids = [id(t._storage) for t in leaves if isinstance(t, Tensor) and not t._views]
+    if len(set(ids)) == len(ids):
+        return None
+    return tuple(ids.index(i) for i in ids)
+
+
+def _tensor(source: Source, leaves: Sequence[Any]) -> Tensor | None:
+    kind, ref = source
+    if kind == "arg":
+        return leaves[ref]  # type: ignore[no-any-return]
+    if kind == "outside":
+        return ref  # type: ignore[no-any-return]
+    owner = _tensor(ref, leaves)
+    return owner._grad if owner is not None else None
+
+
+def _storage(source: Source, leaves: Sequence[Any]) -> Storage:
+    if source.kind == "storage":
+        return source.ref  # type: ignore[no-any-return]
+    tensor = _tensor(source, leaves)
+    assert tensor is not None
+    return tensor._storage
+
+
+def _own(storage: Storage, arrays: list[np.ndarray], i: int) -> None:
+    """Makes sure that nobody else sees the memory that the program will overwrite."""
+    array = arrays[i]
+    # References: the storage's value, the list, this frame, getrefcount's argument. Its value: the storage, getrefcount's argument.
+    if storage.shared is not None or sys.getrefcount(array) > 4 or sys.getrefcount(storage.value) > 2 or not array.flags.writeable:
+        arrays[i] = array.copy()
+        if storage.shared is None:
+            storage.value = leaf(arrays[i])
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+
+
+def signature_of(function: Any) -> inspect.Signature | None:
+    """The signature of a function, where Python knows one."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+__all__ = ["Compiled", "Outcome", "compile"]

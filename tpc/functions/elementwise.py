@@ -1,0 +1,245 @@
+"""Elementwise functions: arithmetic, comparison, logic, rounding, transcendental functions, selection.
+
+Operands broadcast against each other; dtypes follow PyTorch's promotion, in which a Python scalar never promotes
+within its category. Every function takes `out=`, a tensor that receives the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tpc.ir.opdef import OpDef
+from tpc.ir.ops import elementwise as ops
+from tpc.ir.types import category, is_complex, is_floating
+from tpc.record import SCALARS, cast, common_dtype, promoted, record, scalar_tensor
+from tpc.tensor import Tensor
+
+
+def stored(result: Tensor, out: Tensor | None) -> Tensor:
+    """`result`, written into `out` where the user gave one."""
+    if out is None:
+        return result
+    if result.requires_grad or (out.requires_grad and out._leaf):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+    out._write(result)
+    return out
+
+
+def as_operand(x: Any) -> Tensor:
+    """A tensor for an operand that must be one (Python scalars become 0-d tensors)."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, SCALARS):
+        return scalar_tensor(x, common_dtype((x,)))
+    raise TypeError(f"expected Tensor as argument, but got {type(x).__name__}")
+
+
+def _unary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{defn.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        result: Tensor = record(defn, (input,))
+        return result if out is None else stored(result, out)
+
+    return _named(function, defn.name, doc)
+
+
+def _binary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
+    def function(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+        result: Tensor = record(defn, (input, other))
+        return result if out is None else stored(result, out)
+
+    return _named(function, defn.name, doc)
+
+
+def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+exp = _unary(ops.exp, "e to the power x.")
+log = _unary(ops.log, "Natural logarithm.")
+log1p = _unary(ops.log1p, "log(1 + x), accurate near 0.")
+expm1 = _unary(ops.expm1, "exp(x) - 1, accurate near 0.")
+sqrt = _unary(ops.sqrt, "Square root.")
+rsqrt = _unary(ops.rsqrt, "1 / sqrt(x).")
+reciprocal = _unary(ops.reciprocal, "1 / x.")
+sin = _unary(ops.sin, "Sine.")
+cos = _unary(ops.cos, "Cosine.")
+tan = _unary(ops.tan, "Tangent.")
+tanh = _unary(ops.tanh, "Hyperbolic tangent.")
+asin = _unary(ops.asin, "Arc sine.")
+acos = _unary(ops.acos, "Arc cosine.")
+atan = _unary(ops.atan, "Arc tangent.")
+sinh = _unary(ops.sinh, "Hyperbolic sine.")
+cosh = _unary(ops.cosh, "Hyperbolic cosine.")
+sigmoid = _unary(ops.sigmoid, "1 / (1 + exp(-x)).")
+relu = _unary(ops.relu, "max(x, 0).")
+sign = _unary(ops.sign, "-1, 0 or 1.")
+floor = _unary(ops.floor, "Largest integer not above x.")
+ceil = _unary(ops.ceil, "Smallest integer not below x.")
+trunc = _unary(ops.trunc, "Integer part, towards 0.")
+square = _unary(ops.square, "x * x.")
+erf = _unary(ops.erf, "Error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
+abs = _unary(ops.abs_, "Absolute value; the modulus of a complex number, in its real dtype.")
+logical_not = _unary(ops.logical_not, "Whether x is zero.")
+bitwise_not = _unary(ops.bitwise_not, "Bitwise complement; logical for bool.")
+isnan = _unary(ops.isnan, "Whether x is NaN.")
+isinf = _unary(ops.isinf, "Whether x is infinite.")
+isfinite = _unary(ops.isfinite, "Whether x is neither NaN nor infinite.")
+
+mul = _binary(ops.mul, "Product; logical and for bool.")
+div_true = _binary(ops.div, "Quotient; integers give the default floating dtype.")
+floor_divide = _binary(ops.floor_divide, "Quotient rounded down.")
+remainder = _binary(ops.remainder, "x - y * floor(x / y): the remainder with the sign of the divisor.")
+fmod = _binary(ops.fmod, "The remainder with the sign of the dividend.")
+maximum = _binary(ops.maximum, "The larger of the two; NaN where either is.")
+minimum = _binary(ops.minimum, "The smaller of the two; NaN where either is.")
+atan2 = _binary(ops.atan2, "Angle of the point (other, input).")
+eq = _binary(ops.eq, "Whether equal.")
+ne = _binary(ops.ne, "Whether different.")
+lt = _binary(ops.lt, "Whether less.")
+le = _binary(ops.le, "Whether less or equal.")
+gt = _binary(ops.gt, "Whether greater.")
+ge = _binary(ops.ge, "Whether greater or equal.")
+logical_and = _binary(ops.logical_and, "Whether both are non-zero.")
+logical_or = _binary(ops.logical_or, "Whether one is non-zero.")
+logical_xor = _binary(ops.logical_xor, "Whether exactly one is non-zero.")
+bitwise_and = _binary(ops.bitwise_and, "Bitwise and; logical for bool.")
+bitwise_or = _binary(ops.bitwise_or, "Bitwise or; logical for bool.")
+bitwise_xor = _binary(ops.bitwise_xor, "Bitwise exclusive or; logical for bool.")
+bitwise_left_shift = _binary(ops.left_shift, "Shift towards the high bits.")
+bitwise_right_shift = _binary(ops.right_shift, "Arithmetic shift towards the low bits.")
+
+
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-x. `RuntimeError` for bool."""
+    if input._type.dtype == "bool":
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    return stored(record(ops.neg, (input,)), out)
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input + alpha * other."""
+    result: Tensor = record(ops.add, (input, other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha))
+    return result if out is None else stored(result, out)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input - alpha * other. `RuntimeError` for bool."""
+    for x in (input, other):
+        if isinstance(x, bool) or (isinstance(x, Tensor) and x._type.dtype == "bool"):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+                "`logical_not()` operator instead."
+            )
+    result: Tensor = record(ops.sub, (input, other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha))
+    return result if out is None else stored(result, out)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """Quotient; `rounding_mode` is None (true division), "trunc" or "floor"."""
+    if rounding_mode is None:
+        return stored(record(ops.div, (input, other)), out)
+    if rounding_mode == "floor":
+        return stored(record(ops.floor_divide, (input, other)), out)
+    if rounding_mode != "trunc":
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    dtype = common_dtype((input, other))
+    quotient = trunc(div(input, other)) if is_floating(dtype) else _truncated(input, other)
+    return stored(cast(quotient, dtype), out)
+
+
+def _truncated(a: Any, b: Any) -> Tensor:
+    """Integer quotient towards 0: the floored one, plus 1 where it was rounded away from 0."""
+    floored = floor_divide(a, b)
+    inexact = ne(remainder(a, b), 0)
+    return add(floored, cast(logical_and(inexact, lt(floored, 0)), floored._type.dtype))
+
+
+def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """input to the power exponent; integers to a negative integer scalar are a `RuntimeError`."""
+    if isinstance(exponent, int) and not isinstance(exponent, bool) and exponent < 0 and isinstance(input, Tensor):
+        if category(input._type.dtype) < 2:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return stored(record(ops.pow_, (input, exponent)), out)
+
+
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Nearest integer, halves to even; with `decimals`, at that many places."""
+    if decimals == 0:
+        return stored(record(ops.round_, (input,)), out)
+    scale = 10.0 ** (decimals if decimals > 0 else -decimals)
+    moved = mul(input, scale) if decimals > 0 else div(input, scale)
+    rounded = record(ops.round_, (moved,))
+    return stored(div(rounded, scale) if decimals > 0 else mul(rounded, scale), out)
+
+
+
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """min(max(x, lo), hi); bounds are numbers or tensors, at least one is needed. NaN stays NaN."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if max is None:
+        result = record(ops.clamp_min, (input, min))
+    elif min is None:
+        result = record(ops.clamp_max, (input, max))
+    else:
+        result = record(ops.clamp, (input, min, max))
+    return stored(result, out)
+
+
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+    """max(x, lo)."""
+    return clamp(input, min=min, out=out)
+
+
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+    """min(x, hi)."""
+    return clamp(input, max=max, out=out)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """`input` where the condition holds, else `other`; with the condition alone, the indices where it holds."""
+    if input is None and other is None:
+        from tpc.functions.indexing import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    if condition._type.dtype != "bool":
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    a, b = (x if isinstance(x, Tensor) else scalar_tensor(x, _scalar_dtype(x, (input, other))) for x in (input, other))
+    a, b = promoted((a, b), "same")
+    return stored(record(ops.where, (condition, a, b)), out)
+
+
+def _scalar_dtype(x: Any, both: tuple[Any, Any]) -> str:
+    return common_dtype(both)
+
+
+def conj(input: Tensor) -> Tensor:
+    """Complex conjugate; a real tensor is returned as it is."""
+    return record(ops.conj, (input,)) if is_complex(input._type.dtype) else input  # type: ignore[no-any-return]
+
+
+def real(input: Tensor) -> Tensor:
+    """Real part; a real tensor is returned as it is."""
+    return record(ops.real, (input,)) if is_complex(input._type.dtype) else input  # type: ignore[no-any-return]
+
+
+def imag(input: Tensor) -> Tensor:
+    """Imaginary part. `RuntimeError` for a real tensor."""
+    if not is_complex(input._type.dtype):
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return record(ops.imag, (input,))  # type: ignore[no-any-return]
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy with the same history."""
+    return record(ops.copy, (input,))  # type: ignore[no-any-return]

@@ -1,0 +1,129 @@
+"""Vector and matrix norms. Their gradient at 0 is 0, as in PyTorch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tpc.dtype import BY_IR, ir_dtype
+from tpc.functions import elementwise as e
+from tpc.functions.dims import kept_shape, one_dim, some_dims
+from tpc.functions.elementwise import stored
+from tpc.functions.reduction import amax, amin, sum
+from tpc.functions.shape import flatten, reshape
+from tpc.ir.types import is_complex, is_differentiable, real_dtype
+from tpc.record import cast
+from tpc.tensor import Tensor
+
+
+def _p_norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The p-norm over `dims`; where it is 0 the root is taken of 1 instead, so that no infinite slope enters the gradient."""
+    if p == 0:
+        return sum(cast(e.ne(x, 0), real_dtype(x._type.dtype)), dims, keepdim)
+    if p == 1:
+        return sum(e.abs(x), dims, keepdim)
+    if math.isinf(p):
+        return (amax if p > 0 else amin)(e.abs(x), dims, keepdim)
+    total = sum(_powers(x, p), dims, keepdim)
+    zero = e.eq(total, 0)
+    safe = e.where(zero, 1, total)
+    root = e.sqrt(safe) if p == 2 else e.pow(safe, 1 / p)
+    return e.where(zero, 0.0 if p > 0 else math.inf, root)
+
+
+def _powers(x: Tensor, p: float) -> Tensor:
+    """|x| to the power p."""
+    if p == 2 and not is_complex(x._type.dtype):
+        return e.square(x)
+    size = e.abs(x)
+    if p == 2:
+        return e.square(size)
+    if p > 1:
+        return e.pow(size, p)
+    zero = e.eq(size, 0)
+    return e.where(zero, 0.0 if p > 0 else math.inf, e.pow(e.where(zero, 1, size), p))
+
+
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """The p-norm of the elements along `dim`, of all without it; `ord` may be inf, -inf and 0 (number of non-zeros)."""
+    if dtype is not None:
+        x = cast(x, ir_dtype(dtype))
+    if not is_differentiable(x._type.dtype):
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_IR[x._type.dtype].name}")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise RuntimeError(f"linalg.vector_norm: ord {ord!r} not supported")
+    if not x._type.shape:
+        return stored(_p_norm(reshape(x, (1,)), float(ord), (0,), False), out)
+    return stored(_p_norm(x, float(ord), some_dims(dim, x._type.rank), keepdim), out)
+
+
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """A norm of matrices: "fro", 1 and -1 (columns), inf and -inf (rows)."""
+    if dtype is not None:
+        A = cast(A, ir_dtype(dtype))
+    if A._type.rank < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(dim) != 2:
+        raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
+    rows, columns = (one_dim(d, A._type.rank) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord!r} not supported: use 'fro', 1, -1, inf or -inf")
+    added, searched = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    totals = sum(e.abs(A), added, keepdim=True)
+    found = (amax if ord > 0 else amin)(totals, searched, keepdim=True)
+    if not keepdim:
+        found = reshape(found, tuple([n for i, n in enumerate(kept_shape(found._type.shape, ())) if i not in (rows, columns)]))
+    return stored(found, out)
+
+
+def linalg_norm(
+    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """`tpc.linalg.norm`: a vector norm or a matrix norm, by `ord` and the number of dimensions."""
+    if dim is None and ord is None:
+        found = vector_norm(flatten(A), 2, dtype=dtype)
+        return stored(reshape(found, (1,) * A._type.rank) if keepdim else found, out)
+    dims = (dim,) if isinstance(dim, int) else tuple(range(A._type.rank)) if dim is None else tuple(dim)
+    if dim is None and len(dims) > 2:
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " + f"{len(dims)}D.")
+    if len(dims) == 2 and ord is not None:
+        return matrix_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+
+
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None, dtype: Any = None
+) -> Tensor:
+    """The p-norm of all elements, or along `dim`; "fro" is 2."""
+    if p == "nuc":
+        raise RuntimeError("norm: the nuclear norm needs singular values, which tpc does not have")
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of the difference."""
+    return norm(e.sub(input, other), p)
+
+
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Each slice along `dim` scaled down to a p-norm of at most `maxnorm`."""
+    dim = one_dim(dim, input._type.rank)
+    others = tuple(i for i in range(input._type.rank) if i != dim)
+    sizes = vector_norm(input, p, others, keepdim=True)
+    factor = e.where(e.gt(sizes, maxnorm), e.div(maxnorm, e.add(sizes, 1e-7)), 1.0)
+    return e.mul(input, factor)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """Divided by its p-norm along `dim`."""
+    return stored(e.div(input, e.clamp_min(vector_norm(input, p, dim, keepdim=True), eps)), out)
+
+

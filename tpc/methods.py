@@ -1,0 +1,305 @@
+"""What a `Tensor` can do: functions become methods, operators and in-place forms. Tables first, machinery below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tpc import conversions, inplace, numpy_protocol
+from tpc.autograd import graph
+from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
+from tpc.printing import text_of
+from tpc.record import SCALARS
+from tpc.tensor import Tensor, from_array
+
+METHODS: dict[Any, str] = {
+    elementwise: """
+        abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
+        atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip
+        clone conj copysign cos cosh deg2rad div divide eq erf erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge
+        greater greater_equal gt heaviside hypot isfinite isinf isnan isneginf isposinf isreal ldexp le lerp less less_equal log log10
+        log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit lt maximum minimum mul multiply nan_to_num
+        ne neg negative not_equal positive pow rad2deg reciprocal relu remainder resolve_conj resolve_neg round rsqrt rsub sgn sigmoid
+        sign signbit sin sinc sinh sqrt square sub subtract tan tanh true_divide trunc xlogy
+    """,
+    reduction: """
+        all allclose amax amin aminmax any argmax argmin argsort count_nonzero dist equal isclose kthvalue log_softmax logsumexp max mean
+        median min nanmean nanmedian nansum norm prod softmax sort std sum sum_to_size topk var
+    """,
+    linalg: "addbmm addmm addmv addr baddbmm bmm dot ger inner matmul mm mv outer trace vdot",
+    random: "bernoulli multinomial",
+    shape: """
+        broadcast_to chunk contiguous cumprod cumsum diag diag_embed diagonal diff dsplit expand expand_as flatten flip fliplr flipud
+        hsplit moveaxis movedim mT narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90 select split squeeze
+        swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unfold unsqueeze view view_as vsplit
+    """,
+    indexing: """
+        gather index_add index_copy index_fill index_put index_select masked_fill masked_scatter masked_select nonzero put scatter
+        scatter_add scatter_reduce take take_along_dim bincount
+    """,
+    factories: "new_empty new_full new_ones new_tensor new_zeros",
+}
+"""Methods that are a function of the same name, the tensor as its first argument."""
+
+IN_PLACE: dict[Any, str] = {
+    elementwise: """
+        abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
+        bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq
+        erf erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp
+        less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor logit lt mul multiply nan_to_num ne neg
+        negative not_equal pow rad2deg reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan
+        tanh true_divide trunc xlogy
+    """,
+    linalg: "addbmm addmm addmv addr baddbmm",
+    shape: "cumprod cumsum tril triu",
+    indexing: """
+        index_add index_copy index_fill index_put masked_fill masked_scatter put scatter scatter_add scatter_reduce
+    """,
+}
+"""Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
+
+RESHAPED_IN_PLACE = "squeeze unsqueeze transpose t swapaxes swapdims"
+"""Views with an in-place form, which changes how `x` sees its memory."""
+
+FILLED: dict[Any, str] = {
+    inplace: "copy_ fill_ zero_ fill_diagonal_ set_ detach_ resize_as_ share_memory_",
+    random: "bernoulli_ exponential_ normal_ random_ uniform_ log_normal_ cauchy_ geometric_",
+}
+"""In-place methods that have no other form."""
+
+CONVERSIONS: dict[str, Callable[..., Any]] = {
+    "item": conversions.item,
+    "tolist": conversions.tolist,
+    "numpy": conversions.numpy,
+    "cpu": conversions.cpu,
+    "cuda": conversions.cuda,
+    "to": conversions.to,
+    "type": conversions.type_,
+    "type_as": conversions.type_as,
+    **{name: conversions.dtype_caster(ir) for name, ir in conversions.CASTERS.items()},
+    "stride": conversions.stride,
+    "is_contiguous": conversions.is_contiguous,
+    "storage_offset": conversions.storage_offset,
+    "data_ptr": conversions.data_ptr,
+    "get_device": conversions.get_device,
+    "pin_memory": conversions.cpu,
+    "is_pinned": lambda x: False,
+    "is_shared": lambda x: False,
+    "is_signed": lambda x: x.dtype.is_signed,
+    "is_conj": lambda x: False,
+    "is_neg": lambda x: False,
+    "is_inference": lambda x: False,
+}
+
+UNARY_OPERATORS = {
+    "__neg__": elementwise.neg,
+    "__pos__": elementwise.positive,
+    "__abs__": elementwise.abs,
+    "__invert__": elementwise.bitwise_not,
+    "__round__": elementwise.round,
+    "__floor__": elementwise.floor,
+    "__ceil__": elementwise.ceil,
+    "__trunc__": elementwise.trunc,
+    "__bool__": conversions.to_bool,
+    "__int__": conversions.to_int,
+    "__float__": conversions.to_float,
+    "__complex__": conversions.to_complex,
+    "__index__": conversions.to_index,
+}
+
+BINARY_OPERATORS = {
+    "add": elementwise.add,
+    "sub": elementwise.sub,
+    "mul": elementwise.mul,
+    "truediv": elementwise.div,
+    "floordiv": elementwise.floor_divide,
+    "mod": elementwise.remainder,
+    "pow": elementwise.pow,
+    "and": elementwise.bitwise_and,
+    "or": elementwise.bitwise_or,
+    "xor": elementwise.bitwise_xor,
+    "lshift": elementwise.bitwise_left_shift,
+    "rshift": elementwise.bitwise_right_shift,
+    "matmul": linalg.matmul,
+}
+"""Each gives three methods: `__add__`, `__radd__` and `__iadd__`."""
+
+COMPARISONS = {
+    "__eq__": elementwise.eq,
+    "__ne__": elementwise.ne,
+    "__lt__": elementwise.lt,
+    "__le__": elementwise.le,
+    "__gt__": elementwise.gt,
+    "__ge__": elementwise.ge,
+}
+
+_OPERANDS = (Tensor, *SCALARS)
+
+
+def _left(function: Callable[..., Any]) -> Callable[..., Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return function(self, other)
+        return function(self, from_array(other.copy())) if isinstance(other, np.ndarray) else NotImplemented
+
+    return operator
+
+
+def _right(function: Callable[..., Any]) -> Callable[..., Any]:
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return function(other, self)
+        return function(from_array(other.copy()), self) if isinstance(other, np.ndarray) else NotImplemented
+
+    return operator
+
+
+def _augmented(function: Callable[..., Any]) -> Callable[..., Any]:
+    form = inplace.in_place_form(function)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return form(self, other)
+        return form(self, from_array(other.copy())) if isinstance(other, np.ndarray) else NotImplemented
+
+    return operator
+
+
+# --- what is no function elsewhere --------------------------------------------------------------
+
+
+def _length(self: Tensor) -> int:
+    if not self._type.shape:
+        raise TypeError("len() of a 0-d tensor")
+    return self._type.shape[0]
+
+
+def _iterate(self: Tensor) -> Any:
+    if not self._type.shape:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(shape.unbind(self, 0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if not isinstance(element, _OPERANDS):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    return conversions.to_bool(reduction.any(elementwise.eq(self.detach(), element)))
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if not self._type.shape and not self.requires_grad:
+        return format(self._array().item(), spec)
+    if not self._type.shape and spec:
+        return format(self._array().item(), spec)
+    return object.__format__(self, spec)
+
+
+def _backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Adds the gradient of this tensor to the `.grad` of the leaves behind it."""
+    from tpc.autograd.backward import backward
+
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs)
+
+
+def _new(self: Tensor, *args: Any, **options: Any) -> Tensor:
+    """A tensor of this dtype from sizes (not filled) or from data."""
+    if len(args) == 1 and isinstance(args[0], (list, Tensor, np.ndarray)):
+        return factories.new_tensor(self, args[0], **options)
+    return factories.new_empty(self, *(args or (0,)), **options)
+
+
+def _mirrored(self: Tensor) -> Tensor:
+    return shape.permute(self, tuple(range(self._type.rank - 1, -1, -1)))
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    if self._type.rank < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._type.rank}-D tensor.")
+    return shape.transpose(self, -2, -1)
+
+
+def _adjoint(self: Tensor) -> Tensor:
+    if self._type.rank not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._type.rank}-D tensor.")
+    return elementwise.conj(_mirrored(self))
+
+
+PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
+    "T": _mirrored,
+    "mT": _matrix_transpose,
+    "H": _adjoint,
+    "mH": lambda x: elementwise.conj(_matrix_transpose(x)),
+    "real": elementwise.real,
+    "imag": elementwise.imag,
+    "device": conversions.device_of,
+    "is_cpu": lambda x: True,
+    "is_cuda": lambda x: False,
+    "is_sparse": lambda x: False,
+    "is_meta": lambda x: False,
+    "is_mps": lambda x: False,
+    "is_xpu": lambda x: False,
+    "is_quantized": lambda x: False,
+    "is_nested": lambda x: False,
+    "retains_grad": graph.retains_grad,
+}
+
+OTHERS: dict[str, Any] = {
+    "__len__": _length,
+    "__iter__": _iterate,
+    "__contains__": _contains,
+    "__getitem__": indexing.getitem,
+    "__setitem__": indexing.setitem,
+    "__repr__": text_of,
+    "__format__": _format,
+    "__hash__": object.__hash__,
+    "__array__": conversions.as_array,
+    "__array_ufunc__": numpy_protocol.array_ufunc,
+    "__array_function__": numpy_protocol.array_function,
+    "__array_priority__": 1000,
+    "__dlpack__": conversions.dlpack,
+    "__dlpack_device__": conversions.dlpack_device,
+    "__deepcopy__": conversions.deepcopy,
+    "__reduce_ex__": conversions.reduced,
+    "backward": _backward,
+    "new": _new,
+    "register_hook": graph.register_hook,
+    "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook,
+    "retain_grad": graph.retain_grad,
+}
+
+
+def attach() -> None:
+    """Puts everything above on `Tensor`. Called once, when tpc is imported."""
+    for family, names in METHODS.items():
+        for name in names.split():
+            _put(name, getattr(family, name))
+    for family, names in IN_PLACE.items():
+        for name in names.split():
+            _put(name + "_", inplace.in_place_form(getattr(family, name)))
+    for name in RESHAPED_IN_PLACE.split():
+        _put(name + "_", inplace.reshaped_in_place(getattr(shape, name)))
+    for family, names in FILLED.items():
+        for name in names.split():
+            _put(name, getattr(family, name))
+    for name, function in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS}.items():
+        setattr(Tensor, name, function)
+    for name, function in BINARY_OPERATORS.items():
+        _put(f"__{name}__", _left(function))
+        _put(f"__r{name}__", _right(function))
+        if name != "matmul":
+            _put(f"__i{name}__", _augmented(function))
+    for name, function in COMPARISONS.items():
+        _put(name, _left(function))
+    for name, function in PROPERTIES.items():
+        setattr(Tensor, name, property(function))
+
+
+def _put(name: str, function: Callable[..., Any]) -> None:
+    setattr(Tensor, name, function)
+
+
+attach()

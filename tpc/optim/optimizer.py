@@ -1,0 +1,141 @@
+"""What optimisers have in common: parameter groups, state, saving and loading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tpc.autograd.grad_mode import enable_grad, no_grad
+from tpc.functions.factories import tensor, zeros_like
+from tpc.record import scalar_tensor
+from tpc.tensor import Tensor
+
+
+class Group(dict[str, Any]):
+    """One parameter group. Numbers in `tensors` (the learning rate) live in tensors: `group["lr"] = 0.01` writes into it."""
+
+    def __init__(self, values: Mapping[str, Any], tensors: Iterable[str]) -> None:
+        super().__init__(values)
+        self.tensors = frozenset(tensors)
+        for name in self.tensors:
+            super().__setitem__(name, _scalar(values[name]))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self.tensors and name in self:
+            with no_grad():
+                self[name].fill_(value)
+        else:
+            super().__setitem__(name, value)
+
+
+def _scalar(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else tensor(float(value))
+
+
+class Optimizer:
+    """Updates `params` in place from their `.grad`.
+
+    Subclasses say which state each parameter has (`STATE`: zeros of its shape, made at construction), which settings
+    are tensors (`TENSORS`), and how one parameter is updated (`update`).
+    """
+
+    STATE: tuple[str, ...] = ()
+    TENSORS: tuple[str, ...] = ("lr",)
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        self.defaults = dict(defaults)
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, dict[str, Tensor]] = {}
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Adds parameters with settings of their own."""
+        params = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+            if not p.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor")
+            if p in self.state:
+                raise ValueError("some parameters appear in more than one parameter group")
+        made = Group({**self.defaults, **group, "params": params}, self.TENSORS)
+        self.param_groups.append(made)
+        for p in params:
+            self.state[p] = self.initial_state(p, made)
+
+    def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Zeros for each name in `STATE`, and a step count."""
+        state = {name: zeros_like(p) for name in self.state_names(group)}
+        return {"step": scalar_tensor(0.0, "f32").clone(), **state}  # type: ignore[attr-defined]
+
+    def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        """Which state tensors a parameter of this group has."""
+        return self.STATE
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters (or fills them with zeros)."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad.detach_().zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Updates every parameter that has a gradient; `closure` recomputes and returns the loss first."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.state[p]["step"].add_(1)
+                        self.update(p, p.grad, self.state[p], group)
+        return loss
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Tensor], group: Mapping[str, Any]) -> None:
+        """Writes the new value of one parameter."""
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and settings, with parameters by number."""
+        numbers = {p: i for i, p in enumerate(self.state)}
+        groups = [{**{k: v.item() if isinstance(v, Tensor) else v for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]} for g in self.param_groups]  # type: ignore[attr-defined]
+        return {"state": {numbers[p]: {k: v.clone() for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}  # type: ignore[attr-defined]
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Takes over what `state_dict` gave; `ValueError` where the parameters differ in number or shape."""
+        if len(saved["state"]) != len(self.state) or len(saved["param_groups"]) != len(self.param_groups):
+            raise ValueError("loaded state dict has a different number of parameters or parameter groups")
+        for i, (p, state) in enumerate(self.state.items()):
+            for name, value in saved["state"][i].items():
+                if value.shape != state[name].shape:
+                    raise ValueError(f"state {name!r} of parameter {i} has shape {list(value.shape)}, not {list(state[name].shape)} like {list(p.shape)}")
+        with no_grad():
+            for i, state in enumerate(self.state.values()):
+                for name, value in saved["state"][i].items():
+                    state[name].copy_(value)
+            for group, given in zip(self.param_groups, saved["param_groups"], strict=True):
+                for name, value in given.items():
+                    if name != "params":
+                        group[name] = value
+
+
+def check(condition: bool, name: str, value: Any) -> None:
+    """`ValueError` in PyTorch's words where a setting is out of range."""
+    if not condition:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def is_scalar_at_least(value: Any, low: float) -> bool:
+    """Whether a setting is a number (or a tensor, which is not looked at) of at least `low`."""
+    return isinstance(value, Tensor) or value >= low
+
+

@@ -1,0 +1,181 @@
+"""What one trace of a function came to: its inputs, the values it made, and its effects on tensors from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tpc.autograd.node import Edge
+from tpc.deferred import flush
+from tpc.recording import Recorded
+from tpc.storage import Storage
+from tpc.tensor import Tensor, View
+from tpc.tracing import Trace, tracing
+from tpc.tree import flatten
+
+
+class Source(NamedTuple):
+    """Where an input's memory is found at a call: argument number `ref`, a storage, the `.grad` of a tensor source, or a fixed array."""
+
+    kind: str
+    ref: Any
+
+
+class Made(NamedTuple):
+    """A tensor that the trace made: the output that is its storage, the view of it, and its gradient edge."""
+
+    output: int
+    views: tuple[View, ...]
+    value: Recorded
+    edge: Edge | None
+    leaf: bool
+
+
+@dataclass
+class Outcome:
+    """`results` holds, per leaf of the result tree, a `Made`, a `Source` of a tensor that is returned as it came, or a Python object."""
+
+    trace: Trace
+    inputs: list[Recorded] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    outputs: list[Recorded] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+    structure: Any = None
+    storage_source: Callable[[Storage], Source] = lambda storage: Source("storage", storage)
+    writes: list[tuple[int, int, int]] = field(default_factory=list)
+    """(output, input, number of writes): memory from outside with a new content."""
+    grads: list[tuple[Source, Made | Source | None]] = field(default_factory=list)
+    moved: list[tuple[Source, Made]] = field(default_factory=list)
+    """Tensors from outside whose history the trace rewrote."""
+    flags: list[tuple[Source, bool]] = field(default_factory=list)
+    guards: list[tuple[int, Any, Any]] = field(default_factory=list)
+    """(output, expected array, line)."""
+    watched: list[tuple[Source, bool]] = field(default_factory=list)
+    """Tensors whose gradient edge was asked for, and whether each was a leaf that requires grad."""
+    grads_read: list[tuple[Source, bool]] = field(default_factory=list)
+    """Tensors whose `.grad` was read at the start, and whether there was one."""
+    sought: list[tuple[Edge, Source]] = field(default_factory=list)
+    """Edges through which gradients leave the trace, and whose they are."""
+
+    @property
+    def tracked(self) -> list[Made]:
+        """What a caller can back-propagate from."""
+        found = [r for r in self.results if isinstance(r, Made) and r.edge is not None]
+        found += [m for _, m in self.moved]
+        return found + [g for _, g in self.grads if isinstance(g, Made) and g.edge is not None]
+
+    def lift_inputs(self) -> None:
+        """Takes over placeholders that were made since the last time."""
+        for storage, value in list(self.trace.placeholders.items())[len(self.inputs) :]:
+            self.inputs.append(value)
+            self.sources.append(self.storage_source(storage))
+
+
+def run_traced(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], concrete: bool) -> Outcome:
+    """Runs `function` under a new trace; `leaves` are the leaves of its arguments. Nothing outside has changed when this returns or raises."""
+    flush()
+    trace = Trace(concrete)
+    try:
+        with tracing(trace):
+            for leaf in leaves:
+                if isinstance(leaf, Tensor):
+                    leaf._storage.read()
+            result = function(*args, **kwargs)
+            outcome = _Reader(trace, leaves).read(result)
+    except BaseException:
+        trace.undo()
+        raise
+    return outcome
+
+
+class _Reader:
+    """Turns the end of a trace into an `Outcome`."""
+
+    def __init__(self, trace: Trace, leaves: Sequence[Any]) -> None:
+        self.trace = trace
+        self.out = Outcome(trace)
+        self.argument = {id(t): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
+        self.argument_storage = {id(t._storage): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
+        self.storages: dict[int, int] = {}
+
+    def read(self, result: Any) -> Outcome:
+        out, trace = self.out, self.trace
+        found, out.structure = flatten(result)
+        out.results = [self._result(x) for x in found]
+        changes = self._changes()
+        self._effects(changes)
+        for storage, value in list(trace.values.items()):
+            if value is not trace.placeholders.get(storage):
+                self._write(storage, value)
+        for value, expected, where in trace.guards:
+            out.guards.append((self._output(value), expected, where))
+        out.storage_source = self._storage_source
+        out.lift_inputs()
+        out.sought = [(edge, self._tensor_source(t)) for edge, t in trace.input_edges()]
+        self._watch()
+        return out
+
+    def _changes(self) -> list[tuple[Tensor, str, Any]]:
+        """What the trace changed on tensors from outside; they are put back."""
+        after = [(obj, name, getattr(obj, name), old) for obj, name, old in self.trace.journal.values()]
+        self.edges = {id(obj): obj._edge() for obj, name, _, _ in after if name == "_node"}
+        self.trace.undo()
+        return [(obj, name, new) for obj, name, new, old in after if new is not old]
+
+    def _effects(self, changes: list[tuple[Tensor, str, Any]]) -> None:
+        for tensor, name, new in changes:
+            source = self._tensor_source(tensor)
+            if name == "_grad":
+                self.out.grads.append((source, None if new is None else self._result(new)))
+            elif name == "_leaf":
+                self.out.flags.append((source, new))
+            elif name == "_node" and tensor._base is None and self.edges[id(tensor)] is not None:
+                made = Made(-1, (), tensor._read(), self.edges[id(tensor)], False)
+                self.out.moved.append((source, made))
+
+    def _result(self, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        if x._storage.trace is not self.trace:
+            return self._tensor_source(x)
+        edge = x._edge()
+        leaf = x._node is None and x._leaf
+        storage = x._storage
+        key = id(storage)
+        if key not in self.storages:
+            self.storages[key] = self._output(storage.read())
+        return Made(self.storages[key], x._views, x._read(), None if leaf else edge, leaf)
+
+    def _output(self, value: Recorded) -> int:
+        self.out.outputs.append(value)
+        return len(self.out.outputs) - 1
+
+    def _write(self, storage: Storage, value: Recorded) -> None:
+        number = list(self.trace.placeholders).index(storage)
+        self.out.writes.append((self._output(value), number, self.trace.writes.get(storage, 1)))
+
+    def _tensor_source(self, tensor: Tensor) -> Source:
+        if id(tensor) in self.argument:
+            return Source("arg", self.argument[id(tensor)])
+        for owner, grad in self.trace.grads_read.values():
+            if grad is tensor:
+                return Source("grad", self._tensor_source(owner))
+        return Source("outside", tensor)
+
+    def _storage_source(self, storage: Storage) -> Source:
+        if id(storage) in self.argument_storage:
+            return Source("arg", self.argument_storage[id(storage)])
+        for owner, grad in self.trace.grads_read.values():
+            if grad is not None and grad._storage is storage:
+                return Source("grad", self._tensor_source(owner))
+        return Source("storage", storage)
+
+    def _watch(self) -> None:
+        for tensor in self.trace.leaves.values():
+            self.out.watched.append((self._tensor_source(tensor), True))
+        for _, tensor in self.trace.boundaries.values():
+            self.out.watched.append((self._tensor_source(tensor), False))
+        for tensor, grad in self.trace.grads_read.values():
+            self.out.grads_read.append((self._tensor_source(tensor), grad is not None))
+

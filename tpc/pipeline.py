@@ -1,0 +1,70 @@
+"""From recorded programs to executables: the passes, with what the settings ask to see of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpc import config
+from tpc.ir.program import Program
+
+log = logging.getLogger("tpc.pipeline")
+_dumps = count()
+
+
+def evaluate(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What passes fold constants with."""
+    from tpc.runtime.interpreter import interpret
+
+    return interpret(program, arrays)
+
+
+def optimized(program: Program, memory_budget: float = 1.0, only: Collection[str] | None = None) -> Program:
+    """The program after the standard passes (`only` some of them); `TPC_VERIFY`, `TPC_DUMP` and `TPC_SKIP` take effect here."""
+    from tpc.ir.verify import verify
+    from tpc.passes.pipeline import pass_name, run, standard
+
+    passes = standard(evaluate, memory_budget, config.skip)
+    if only is not None:
+        passes = tuple(p for p in passes if pass_name(p) in only)
+    watch = _Dump(program.name, Path(config.dump)) if config.dump else None
+    return run(program, passes, watch=watch, verify=verify if config.verify else None)
+
+
+def compile_program(program: Program, memory_budget: float = 1.0, donate: Collection[int] = (), is_optimized: bool = False) -> Any:
+    """An executable for a recorded program. `donate` are inputs that it may overwrite."""
+    from tpc.runtime.executable import Executable
+
+    if not is_optimized:
+        program = optimized(program, memory_budget)
+    return Executable(program, donate=donate, threads=config.threads)
+
+
+class _Dump:
+    """Writes `03-f-cse.tir` into a folder for each pass that changed the text."""
+
+    def __init__(self, program: str, folder: Path) -> None:
+        self.prefix = f"{next(_dumps):04d}-{program}"
+        self.folder = folder
+        self.step = 0
+        self.last = ""
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, name: str, program: Program) -> None:
+        text = str(program)
+        if text != self.last:
+            (self.folder / f"{self.prefix}-{self.step:02d}-{name}.tir").write_text(text)
+        self.last = text
+        self.step += 1
+
+
+EARLY = ("simplify", "cse")
+"""Passes that run on a joint program before it is split."""
+
+LATE = ("fuse", "schedule")
+"""Passes that run on its halves."""

@@ -1,0 +1,172 @@
+"""`record`: the only door into a graph. Promotes dtypes, makes the autograd node, builds the op."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tpc.autograd.rules import RULES, make_node
+from tpc.dtype import combine, default_dtype, promote, scalar_dtype
+from tpc.ir.opdef import AttrValue, OpDef
+from tpc.ir.ops import elementwise, shape
+from tpc.ir.types import TensorType, category, is_differentiable, tensor_type
+from tpc.recording import NO_ATTRS, Recorded, constant, emit
+from tpc.state import STATE
+from tpc.storage import Storage
+from tpc.tensor import Tensor, View
+
+SCALARS = (bool, int, float, complex, np.bool_, np.number)
+
+_inferred: dict[tuple[OpDef, tuple[TensorType, ...]], Any] = {}
+
+
+def record(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] = NO_ATTRS) -> Any:
+    """Records `defn` on tensors (Python scalars where the op promotes) and returns its result, a tuple for several.
+
+    Raises `TypeRuleError` (a `RuntimeError`) where the op's type rule refuses the operands.
+    """
+    if defn.promotion != "none":
+        operands = promoted(operands, defn.promotion)
+    values = tuple([t._read() if isinstance(t, Tensor) else t for t in operands])
+    types = tuple([v.type for v in values])
+    if attrs:
+        type = defn.infer(types, attrs)
+    else:
+        type = _inferred.get((defn, types))
+        if type is None:
+            type = defn.infer(types, attrs)
+            if len(_inferred) > 50_000:
+                _inferred.clear()
+            _inferred[defn, types] = type
+    value = emit(defn, values, attrs, type)
+    if type.__class__ is tuple:
+        results: Any = tuple(Tensor(Storage(Recorded(None, (value,), NO_ATTRS, t, i)), t) for i, t in enumerate(type))
+    else:
+        results = Tensor(Storage(value), type)
+    if STATE.grad_enabled:
+        for t in operands:
+            if t.__class__ is not Recorded and (t._node is not None or t._leaf or t._base is not None) and t._tracked():
+                make_node(defn, operands, attrs, results)
+                break
+    return results
+
+
+def record_view(source: Tensor, view: View) -> Tensor:
+    """A view of `source`: the same storage, one step further along the chain."""
+    base = source._base if source._base is not None else source
+    made = Tensor(source._storage, view.type, (*source._views, view), base)
+    if STATE.grad_enabled:
+        made._refusal = source._refusal
+        if (source._node is not None or source._leaf or source._base is not None) and source._tracked():
+            make_node(view.defn, (source,), view.attrs, made)
+    else:
+        made._refusal = source._refusal or NO_GRAD_VIEW
+    return made
+
+
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
+    "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
+    "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+
+
+def view(source: Tensor, defn: OpDef, attrs: Mapping[str, AttrValue]) -> Tensor:
+    """Records a view op."""
+    type = defn.infer((source._type,), attrs)
+    assert isinstance(type, TensorType)
+    return record_view(source, View(defn, dict(attrs), type))
+
+
+def record_scatter(base: Tensor, steps: Sequence[View], new: Tensor) -> Tensor:
+    """`base` with the part that `steps` leads to replaced by `new`: differentiable in both."""
+    step, rest = steps[0], steps[1:]
+    if rest:
+        new = record_scatter(_read_step(base, step), rest, new)
+    inverse = INVERSE.get(step.defn)
+    if inverse is not None:
+        return inverse(base, step, new)
+    return record(SCATTER[step.defn], (base, new), step.attrs)
+
+
+def _read_step(base: Tensor, step: View) -> Tensor:
+    """The part of a snapshot that `step` shows, as a value of its own."""
+    return record(step.defn, (base,), step.attrs)
+
+
+def _unpermute(base: Tensor, step: View, new: Tensor) -> Tensor:
+    dims = step.attrs["dims"]
+    assert isinstance(dims, tuple)
+    inverse = sorted(range(len(dims)), key=lambda i: dims[i])  # type: ignore[arg-type, return-value]
+    return record(shape.permute, (new,), {"dims": tuple(inverse)})
+
+
+INVERSE = {
+    shape.reshape: lambda base, step, new: record(shape.reshape, (new,), {"shape": base._type.shape}),
+    shape.permute: _unpermute,
+}
+"""Views that show all of their base: writing through them needs nothing of what was there."""
+
+SCATTER = {shape.slice_: shape.slice_scatter, shape.diagonal: shape.diagonal_scatter}
+"""Views that show a part: the op that writes it."""
+
+
+# --- dtypes -------------------------------------------------------------------------------------
+
+
+def promoted(operands: Sequence[Any], promotion: str) -> list[Any]:
+    """Tensors and Python scalars brought to PyTorch's common dtype: casts for tensors, constants for scalars."""
+    first = operands[0]
+    dtype: str | None = first._type.dtype if isinstance(first, Tensor) else None
+    for x in operands:
+        if not isinstance(x, Tensor) or x._type.dtype != dtype:
+            dtype = common_dtype(operands)
+            break
+    assert dtype is not None
+    if promotion == "float" and category(dtype) < 2:
+        dtype = default_dtype()
+    out: list[Any] = []
+    for x in operands:
+        if isinstance(x, Tensor):
+            out.append(x if x._type.dtype == dtype else cast(x, dtype))
+        else:
+            out.append(constant(x.item() if isinstance(x, np.generic) else x, dtype))
+    return out
+
+
+def common_dtype(operands: Sequence[Any]) -> str:
+    """PyTorch's result type: tensors with dimensions first, then 0-d tensors, then Python scalars, by category."""
+    dimensioned: str | None = None
+    zero_dim: str | None = None
+    scalar: str | None = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x._type.shape:
+                dimensioned = promote(dimensioned, x._type.dtype)
+            else:
+                zero_dim = promote(zero_dim, x._type.dtype)
+        elif isinstance(x, SCALARS):
+            scalar = promote(scalar, scalar_dtype(x))
+        else:
+            raise TypeError(f"expected Tensor or Number as argument, but got {type(x).__name__}")
+    result = combine(combine(dimensioned, zero_dim), scalar)
+    assert result is not None
+    return result
+
+
+_CAST_ATTRS = {d: {"dtype": d} for d in ("bool", *(f"{k}{n}" for k in "ui" for n in (8, 16, 32, 64)), "f16", "f32", "f64", "c64", "c128")}
+
+
+def cast(x: Tensor, dtype: str) -> Tensor:
+    """`x` in another dtype (itself where it has it)."""
+    return x if x._type.dtype == dtype else record(elementwise.cast, (x,), _CAST_ATTRS[dtype])
+
+
+def scalar_tensor(value: Any, dtype: str) -> Tensor:
+    """A 0-d tensor on a constant."""
+    return Tensor(Storage(constant(value, dtype)), tensor_type(dtype, ()))
+
+
+__all__ = ["RULES", "cast", "common_dtype", "is_differentiable", "record", "record_scatter", "record_view", "scalar_tensor", "view"]

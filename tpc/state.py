@@ -1,0 +1,36 @@
+"""What the current thread is doing: grad mode, trace, Function scope."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+if TYPE_CHECKING:
+    from tpc.recording import Scope
+    from tpc.storage import Storage
+    from tpc.tracing import Trace
+
+
+class State(threading.local):
+    """Per-thread; a new thread starts with the class defaults (recording on, nothing traced)."""
+
+    grad_enabled: bool = True
+    inference: bool = False
+    trace: Trace | None = None
+    scope: Scope | None = None
+    """The Function application or backward node that is running."""
+    loc: Any = None
+    """Where recorded ops are said to come from, when that is not the user's current line (built-in backward formulas)."""
+    saved_hooks: tuple | None = None
+    """The innermost (pack, unpack) pair of `saved_tensors_hooks`."""
+    saved_hooks_disabled: str | None = None
+    anomaly: bool = False
+    anomaly_check_nan: bool = True
+
+    def __init__(self) -> None:
+        self.pending: list[ref[Storage]] = []
+        """Storages whose value was recorded and not yet computed."""
+
+
+STATE = State()

@@ -1,0 +1,162 @@
+"""Where the elements of a view lie: the strides that PyTorch would give it, over a storage in row-major order.
+
+Strides decide what is a view and what a copy: `view` needs the new shape to be expressible by strides, `reshape` copies where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from tpc.ir.opdef import OpDef
+from tpc.ir.ops import shape as ops
+from tpc.ir.types import TensorType
+from tpc.storage import Alias
+from tpc.tensor import Tensor, View
+
+
+class Layout(NamedTuple):
+    """Shape, steps in elements per dimension, and the element that index 0 is."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether elements follow each other in row-major order (dimensions of size 1 do not matter)."""
+        if 0 in self.shape:
+            return True
+        expected = 1
+        for n, step in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n != 1:
+                if step != expected:
+                    return False
+                expected *= n
+        return True
+
+
+def row_major(shape: tuple[int, ...]) -> Layout:
+    """The layout of fresh memory."""
+    strides = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return Layout(shape, tuple(reversed(strides)))
+
+
+def layout_of(x: Tensor) -> Layout:
+    """How a tensor lies in its storage."""
+    layout = row_major(whole_type(x).shape if x._views else x._type.shape)
+    for step in x._views:
+        layout = _STEPS[step.defn](layout, step.attrs)
+    return layout
+
+
+def is_contiguous(x: Tensor) -> bool:
+    """Whether a tensor's elements follow each other in row-major order."""
+    return _is_reshaped(x._views) or layout_of(x).is_contiguous
+
+
+def is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether strides can show the memory of `x` in another shape (of as many elements)."""
+    return _is_reshaped(x._views) or restrided(layout_of(x), shape) is not None
+
+
+def whole_type(x: Tensor) -> TensorType:
+    """Type of the whole storage that a tensor is in."""
+    storage = x._storage
+    while isinstance(storage, Alias):
+        storage = storage.target
+    return storage.value.type  # type: ignore[no-any-return]
+
+
+def _is_reshaped(views: tuple[View, ...]) -> bool:
+    """Whether a chain only reshapes memory in row-major order, which stays so."""
+    for step in views:
+        if step.defn is not ops.reshape:
+            return False
+    return True
+
+
+def restrided(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides that show a layout in another shape; None where there are none.
+
+    Dimensions that follow each other seamlessly form a chunk; each chunk must be a product of new dimensions.
+    """
+    if 0 in layout.shape:
+        return layout.strides if shape == layout.shape else row_major(shape).strides
+    if not layout.shape:
+        return (1,) * len(shape)
+    strides = [0] * len(shape)
+    at = len(shape) - 1
+    step = layout.strides[-1]
+    old = new = 1
+    for d in range(len(layout.shape) - 1, -1, -1):
+        old *= layout.shape[d]
+        if d > 0 and (layout.shape[d - 1] == 1 or layout.strides[d - 1] == old * step):
+            continue
+        while at >= 0 and (new < old or shape[at] == 1):
+            strides[at] = new * step
+            new *= shape[at]
+            at -= 1
+        if new != old:
+            return None
+        if d > 0:
+            step = layout.strides[d - 1]
+            old = new = 1
+    return tuple(strides) if at < 0 else None
+
+
+# --- one view step each -------------------------------------------------------------------------
+
+Attrs = Mapping[str, Any]
+
+
+def _reshape(layout: Layout, attrs: Attrs) -> Layout:
+    shape = attrs["shape"]
+    strides = restrided(layout, shape)
+    assert strides is not None, "a view was recorded that strides cannot express"
+    return Layout(shape, strides, layout.offset)
+
+
+def _permute(layout: Layout, attrs: Attrs) -> Layout:
+    dims = attrs["dims"]
+    return Layout(tuple([layout.shape[d] for d in dims]), tuple([layout.strides[d] for d in dims]), layout.offset)
+
+
+def _broadcast_to(layout: Layout, attrs: Attrs) -> Layout:
+    shape = attrs["shape"]
+    extra = len(shape) - len(layout.shape)
+    kept = [step if n == m else 0 for n, m, step in zip(layout.shape, shape[extra:], layout.strides, strict=True)]
+    return Layout(shape, (0,) * extra + tuple(kept), layout.offset)
+
+
+def _slice(layout: Layout, attrs: Attrs) -> Layout:
+    bounds = list(zip(attrs["starts"], attrs["limits"], attrs["steps"], strict=True))
+    shape = tuple([max(0, -(-(limit - start) // step)) for start, limit, step in bounds])
+    offset = layout.offset + sum(start * stride for (start, _, _), stride in zip(bounds, layout.strides, strict=True))
+    return Layout(shape, tuple([step * stride for (_, _, step), stride in zip(bounds, layout.strides, strict=True)]), offset)
+
+
+def _diagonal(layout: Layout, attrs: Attrs) -> Layout:
+    offset, a, b = attrs["offset"], attrs["dim1"], attrs["dim2"]
+    rows, columns = layout.shape[a] - max(-offset, 0), layout.shape[b] - max(offset, 0)
+    length = max(0, min(rows, columns))
+    rest = [d for d in range(len(layout.shape)) if d not in (a, b)]
+    start = (layout.strides[b] * offset if offset > 0 else -layout.strides[a] * offset) if length else 0
+    return Layout(
+        (*[layout.shape[d] for d in rest], length),
+        (*[layout.strides[d] for d in rest], layout.strides[a] + layout.strides[b]),
+        layout.offset + start,
+    )
+
+
+_STEPS: dict[OpDef, Callable[[Layout, Attrs], Layout]] = {
+    ops.reshape: _reshape,
+    ops.permute: _permute,
+    ops.broadcast_to: _broadcast_to,
+    ops.slice_: _slice,
+    ops.diagonal: _diagonal,
+}

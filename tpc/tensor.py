@@ -1,0 +1,408 @@
+"""The tensor: a handle on a storage's current value, with its autograd history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
+
+import numpy as np
+
+from tpc.dtype import BY_IR, can_cast, dtype
+from tpc.ir.opdef import AttrValue, OpDef
+from tpc.ir.types import TensorType, is_differentiable
+from tpc.recording import Recorded, emit, leaf
+from tpc.state import STATE
+from tpc.storage import Alias, Storage
+
+if TYPE_CHECKING:
+    from tpc.autograd.node import AccumulateGrad, Node
+
+
+class View(NamedTuple):
+    """One step of a view chain: the op that reads, and the op that writes through it (None: the view's inverse, a view again)."""
+
+    defn: OpDef
+    attrs: dict[str, AttrValue]
+    type: TensorType
+
+
+class Tensor:
+    """An n-dimensional array of one dtype that records what is done to it.
+
+    `_views` leads from the storage to this tensor. `_base` is the tensor that this one is a differentiable view of; its history
+    is re-derived when the base's was rewritten (`_base_edits`). `_node`/`_slot` is the gradient edge, `_leaf` whether a leaf
+    requires grad.
+    """
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_accumulate",
+        "_base",
+        "_base_edits",
+        "_edits",
+        "_grad",
+        "_leaf",
+        "_node",
+        "_read_from",
+        "_read_value",
+        "_refusal",
+        "_slot",
+        "_storage",
+        "_tangent",
+        "_type",
+        "_views",
+    )
+
+    def __init__(self, storage: Storage, type: TensorType, views: tuple[View, ...] = (), base: Tensor | None = None) -> None:
+        self._storage = storage
+        self._type = type
+        self._views = views
+        self._base = base
+        self._base_edits = base._edits if base is not None else 0
+        self._edits = 0
+        self._node: Node | None = None
+        self._slot = 0
+        self._leaf = False
+        self._grad: Tensor | None = None
+        self._accumulate: ref[AccumulateGrad] | None = None
+        self._refusal: str | None = None
+        """Why an in-place write to this view is an error (views made by Functions, under no_grad, by split)."""
+        self._read_from: Recorded | None = None
+        self._read_value: Recorded | None = None
+        self._tangent: Any = None
+
+    # --- value ---
+
+    def _read(self) -> Recorded:
+        """The current value, as a node of the graph that is being recorded."""
+        value = self._storage.read()
+        if not self._views:
+            return value
+        if self._read_from is value:
+            return self._read_value  # type: ignore[return-value]
+        first = value
+        for view in self._views:
+            value = emit(view.defn, (value,), view.attrs, view.type)
+        self._read_from, self._read_value = first, value
+        return value
+
+    def _array(self) -> np.ndarray:
+        """The current value as an array that nobody may write."""
+        if STATE.trace is None and self._storage.trace is None:
+            array = self._storage.array()
+            for view in self._views:
+                from tpc.runtime.kernels.registry import bind_view
+
+                array = bind_view(view.defn, view.attrs, view.type)(array)
+            return array
+        from tpc.deferred import compute
+
+        return compute(self._read())
+
+    # --- type ---
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._type.shape)
+
+    @property
+    def dtype(self) -> dtype:
+        return BY_IR[self._type.dtype]
+
+    @property
+    def ndim(self) -> int:
+        return len(self._type.shape)
+
+    def dim(self) -> int:
+        return len(self._type.shape)
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Any:
+        if dim is None:
+            return self.shape
+        shape = self._type.shape
+        if not -len(shape) <= dim < len(shape):
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got {dim})")
+        return shape[dim]
+
+    def numel(self) -> int:
+        return self._type.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self._type.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self._type.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._type.nbytes
+
+    def is_floating_point(self) -> bool:
+        return self._type.dtype[0] == "f"
+
+    def is_complex(self) -> bool:
+        return self._type.dtype[0] == "c"
+
+    # --- history ---
+
+    def _edge(self) -> tuple[Node, int] | None:
+        """Where this tensor's gradient goes: (node, output number), or None where it needs none."""
+        if self._base is not None and self._base_edits != self._base._edits:
+            self._rederive()
+        trace = STATE.trace
+        if trace is not None and self._storage.trace is not trace:
+            return trace.edge(self)
+        if self._node is not None:
+            return self._node, self._slot
+        if self._leaf:
+            return self._accumulator(), 0
+        return None
+
+    def _accumulator(self) -> AccumulateGrad:
+        node = self._accumulate() if self._accumulate is not None else None
+        if node is None:
+            from tpc.autograd.node import AccumulateGrad
+
+            node = AccumulateGrad(self)
+            self._accumulate = ref(node)
+        return node
+
+    def _rederive(self) -> None:
+        """The base was written through some view: this view's history is now that of the base, seen through the chain."""
+        from tpc.record import record_view
+
+        base = self._base
+        assert base is not None
+        trace = STATE.trace
+        if trace is not None and self._storage.trace is not trace:
+            trace.remember(self, "_node", "_slot", "_base_edits")
+        self._base_edits = base._edits
+        moved: Tensor = base
+        grad_enabled, STATE.grad_enabled = STATE.grad_enabled, True
+        try:
+            for view in self._views[len(base._views) :]:
+                moved = record_view(moved, view)
+        finally:
+            STATE.grad_enabled = grad_enabled
+        self._node, self._slot = moved._node, moved._slot
+
+    def _tracked(self) -> bool:
+        """Whether operations on this tensor are recorded for backward."""
+        if self._base is not None and self._base_edits != self._base._edits:
+            self._rederive()
+        return self._node is not None or self._leaf
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._tracked()
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, (bool, np.bool_)):
+            raise RuntimeError("requires_grad must be a bool")
+        if self._node is not None:
+            if not value:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            return
+        if value and not is_differentiable(self._type.dtype):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        trace = STATE.trace
+        if trace is not None and self._storage.trace is not trace:
+            trace.remember(self, "_leaf")
+        self._leaf = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        self._tracked()
+        return self._node is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        self._tracked()
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        self._tracked()
+        return self._slot
+
+    @property
+    def _version(self) -> int:
+        return self._storage.current_version()
+
+    def _snapshot(self) -> Tensor:
+        """Another tensor with the value and the history of this moment, that later writes do not reach."""
+        value = self._read()
+        made = Tensor(Storage(value), self._type)
+        edge = self._edge()
+        if edge is not None:
+            made._node, made._slot = edge
+        return made
+
+    # --- writing ---
+
+    def _refuse_write(self) -> None:
+        """Raises where PyTorch forbids writing this tensor in place while recording is on."""
+        if not STATE.grad_enabled:
+            return
+        if self._refusal is not None and (self._tracked() or self._refusal.startswith("This view was created inside")):
+            raise RuntimeError(self._refusal)
+        if self._base is not None:
+            if self._base._leaf and self._base._node is None:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        elif self._leaf and self._node is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+    def _write(self, new: Tensor) -> Tensor:
+        """Makes `new` (same shape) the content: the storage gets a new value, this tensor and its base the new history."""
+        from tpc.record import cast, record_scatter
+
+        if new._type.shape != self._type.shape:
+            raise RuntimeError(
+                f"output with shape {list(self._type.shape)} doesn't match the broadcast shape {list(new._type.shape)}"
+            )
+        if new._type.dtype != self._type.dtype:
+            if not can_cast(new._type.dtype, self._type.dtype):
+                raise RuntimeError(
+                    f"result type {BY_IR[new._type.dtype].name.capitalize()} can't be cast to the desired output type "
+                    f"{BY_IR[self._type.dtype].name.capitalize()}"
+                )
+            new = cast(new, self._type.dtype)
+        self._refuse_write()
+        base = self._base if self._base is not None else self
+        steps = self._views[len(base._views) :]
+        if any(_overlaps(step) for step in self._views):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+        content = new
+        if steps:
+            content = record_scatter(base._snapshot(), steps, new)
+        value = content._read()
+        if base._views:
+            whole = Tensor(Storage(base._storage.read()), _storage_type(base))
+            value = record_scatter(whole, base._views, content.detach())._read()
+        self._storage.write(value)
+        _rebase(base, content)
+        if base is not self:
+            self._rederive()
+        return self
+
+    # --- PyTorch's bookkeeping methods ---
+
+    def detach(self) -> Tensor:
+        """An alias without history."""
+        return Tensor(self._storage, self._type, self._views)
+
+    @property
+    def data(self) -> Tensor:
+        return Tensor(Alias(self._storage), self._type, self._views)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        trace = STATE.trace
+        if trace is not None:
+            self._storage.write(other._read())
+            return
+        self._storage, self._type, self._views = other._storage, other._type, other._views
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._node is not None and self._grad is None and "_retains" not in self.__dict__:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated "
+                "during autograd.backward(). Use .retain_grad() on it if you want it to be.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._get_grad()
+
+    def _get_grad(self) -> Tensor | None:
+        trace = STATE.trace
+        if trace is not None and self._storage.trace is not trace:
+            trace.grad_was_read(self)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value._type.shape != self._type.shape:
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: {list(value._type.shape)} for a tensor of {list(self._type.shape)}"
+                )
+            if value._type.dtype != self._type.dtype:
+                raise RuntimeError(f"assigned grad has data of a different type: {value.dtype} for a tensor of {self.dtype}")
+        self._set_grad(value)
+
+    def _set_grad(self, value: Tensor | None) -> None:
+        trace = STATE.trace
+        if trace is not None and self._storage.trace is not trace:
+            trace.remember(self, "_grad")
+        self._grad = value
+
+
+class Size(tuple):
+    """A shape; a tuple with `numel`."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        return int(np.prod(self, dtype=np.int64))
+
+    def __repr__(self) -> str:
+        return f"tpc.Size({list(self)})"
+
+    def __add__(self, other: tuple) -> Size:  # type: ignore[override]
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __getitem__(self, item: Any) -> Any:
+        got = tuple.__getitem__(self, item)
+        return Size(got) if isinstance(item, slice) else got
+
+
+def _overlaps(view: View) -> bool:
+    return view.defn.name == "broadcast_to"
+
+
+def _storage_type(tensor: Tensor) -> TensorType:
+    return tensor._storage.read().type
+
+
+def _rebase(base: Tensor, content: Tensor) -> None:
+    """`base` takes the history of `content`; views notice by the edit count."""
+    edge = content._edge()
+    if edge is None and base._node is None:
+        return
+    trace = STATE.trace
+    if trace is not None and base._storage.trace is not trace:
+        trace.remember(base, "_node", "_slot", "_edits")
+    base._node, base._slot = edge if edge is not None else (None, 0)
+    base._edits += 1
+
+
+def from_recorded(value: Recorded) -> Tensor:
+    """A new tensor, with memory of its own, on a recorded value."""
+    return Tensor(Storage(value), value.type)
+
+
+def from_array(array: np.ndarray) -> Tensor:
+    """A new tensor on an array that nobody else will write."""
+    return from_recorded(leaf(array))
