@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
+import tpc.ir.ops  # noqa: F401  (fills the table of operators)
 from tpc.ir.attrs import why_not_attr
 from tpc.ir.errors import TypeRuleError, UnknownOpError
 from tpc.ir.opdef import AttrValue, OpDef, lookup

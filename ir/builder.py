@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
+import tpc.ir.ops  # noqa: F401  (fills the table of operators)
 from tpc.ir.attrs import attr_key
 from tpc.ir.errors import TypeRuleError, VerifyError
 from tpc.ir.opdef import AttrValue, OpDef, lookup

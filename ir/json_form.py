@@ -14,7 +14,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-import tpc.ir.ops  # noqa: F401  (fills the table of operators)
 from tpc.ir.assembly import Assembly, Fault
 from tpc.ir.atoms import MAX_NESTING, Misread, read_types
 from tpc.ir.errors import ParseError
@@ -75,7 +74,8 @@ def _program(program: Program) -> dict[str, Any]:
     ops = []
     for op in program.ops:
         ops.append(_op(op, numbers))
-        numbers.update((result, len(numbers) + i) for i, result in enumerate(op.results))
+        for result in op.results:
+            numbers[result] = len(numbers)
     inputs = [({"name": v.name} if v.name else {}) | {"type": str(v.type)} for v in program.inputs]
     outputs = [numbers[v] for v in program.outputs]
     return {"name": program.name, "inputs": inputs, "ops": ops, "outputs": outputs, "writes": list(program.writes)}

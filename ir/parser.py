@@ -17,7 +17,6 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import tpc.ir.ops  # noqa: F401  (fills the table of operators)
 from tpc.ir.assembly import Assembly, Fault, Part
 from tpc.ir.atoms import MAX_NESTING, Misread, read_attrs, read_loc, read_scopes, read_types
 from tpc.ir.errors import ParseError

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-import tpc.ir.ops  # noqa: F401
 from tpc.ir.builder import Builder
 from tpc.ir.errors import TypeRuleError
 from tpc.ir.program import Loc, Program, Value
@@ -24,7 +23,7 @@ from tpc.ir.types import TensorType, is_complex, is_floating, tensor_type
 
 MAX_NUMEL = 2000
 SHAPES = ((), (1,), (3,), (2, 3), (3, 1), (1, 3), (2, 1, 3), (4, 2), (0, 3))
-DTYPES = ("f32", "f32", "f64", "i64", "i32", "bool", "c64", "f16", "u8")
+DTYPES = ("f32",) * 6 + ("f64", "f64", "i64", "bool", "i32", "c64", "f16", "u8")
 
 Step = Callable[["Growth"], "Value | Sequence[Value] | None"]
 
@@ -245,15 +244,14 @@ STEPS: tuple[Step, ...] = (
 
 @st.composite
 def programs(draw, steps: Sequence[Step] = STEPS, max_ops: int = 12, specials: bool = True) -> tuple[Program, list[np.ndarray]]:
-    """A program and arrays for its inputs; sometimes one output is the new content of an input."""
+    """A program and arrays for its inputs; some outputs are the new content of inputs."""
     growth = Growth(draw, draw(st.sampled_from(["f", "step.reverse", "two words"])))
     for number in range(draw(st.integers(1, 4))):
         type = tensor_type(draw(st.sampled_from(DTYPES)), draw(st.sampled_from(SHAPES)))
         growth.values.append(growth.builder.input(type, draw(st.sampled_from([None, "x", "weight", f"in{number}"]))))
-    for _ in range(draw(st.integers(1, max_ops))):
-        _grow(growth, draw(st.sampled_from(list(steps))))
-    computed = [v for v in growth.values if v.op is not None] or growth.values
-    outputs = [computed[-1], *draw(st.lists(st.sampled_from(computed), max_size=2))]
+    for step in draw(st.lists(st.sampled_from(list(steps)), min_size=min(3, max_ops), max_size=max_ops)):
+        _grow(growth, step)
+    outputs = _outputs(draw, growth)
     program = growth.builder.finish(outputs, _writes(draw, growth, outputs))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     return program, [array(v.type, rng, specials) for v in program.inputs]
@@ -270,12 +268,20 @@ def _grow(growth: Growth, step: Step) -> None:
             growth.values.append(value)
 
 
+def _outputs(draw, growth: Growth) -> list[Value]:
+    """Values that nobody reads, so that most steps count, and sometimes one that is read too."""
+    computed = [v for v in growth.values if v.op is not None] or growth.values
+    read = {operand for v in computed if v.op is not None for operand in v.op.operands}
+    return [v for v in computed if v not in read][-4:] + draw(st.lists(st.sampled_from(computed), max_size=1))
+
+
 def _writes(draw, growth: Growth, outputs: Sequence[Value]) -> list[int | None]:
     writes: list[int | None] = [None] * len(outputs)
     inputs = [v for v in growth.values if v.op is None]
-    targets = [v.index for v in inputs if v.type == outputs[0].type]
-    if targets and draw(st.booleans()):
-        writes[0] = draw(st.sampled_from(targets))
+    for j, output in enumerate(outputs):
+        targets = [v.index for v in inputs if v.type == output.type and v.index not in writes]
+        if targets and draw(st.integers(0, 2)) == 0:
+            writes[j] = draw(st.sampled_from(targets))
     return writes
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-import tpc.ir.ops  # noqa: F401
 from tests.ir.programs import programs
 from tpc.ir.builder import Builder, Rewriter
 from tpc.ir.compare import same_program
 from tpc.ir.errors import TypeRuleError, UnknownOpError, VerifyError
+from tpc.ir.opdef import lookup
 from tpc.ir.parser import parse_program
 from tpc.ir.printer import print_program
 from tpc.ir.program import Loc, Op
@@ -41,13 +41,13 @@ def test_emit_refuses_what_the_definition_does_not_have():
         b.emit("sigmoyd", x)
     with pytest.raises(TypeRuleError, match=r"mul takes 2 operands \(a, b\), not 1"):
         b.emit("mul", x)
-    with pytest.raises(TypeRuleError, match="at least"):
-        b.emit("cat", dim=0)
+    with pytest.raises(TypeRuleError, match=r"index takes at least 1 operand \(x, \*indices\), not 0"):
+        b.emit("index", axes=(0,))
     with pytest.raises(TypeRuleError, match="exp has no attribute 'dim'; it has none"):
         b.emit("exp", x, dim=0)
     with pytest.raises(TypeRuleError, match="sum lacks the attributes 'dims', 'keepdim'"):
         b.emit("sum", x)
-    with pytest.raises(TypeRuleError, match="reshape .* cannot have the attributes shape='abc'|reshape"):
+    with pytest.raises(TypeRuleError, match="shape must be a list of integers, not 'abc'"):
         b.emit("reshape", x, shape="abc")
     with pytest.raises(TypeRuleError, match="complex"):
         b.constant(1j, "f32")
@@ -160,9 +160,9 @@ def keys(*ops: Op) -> list:
 def test_keys_tell_numbers_apart():
     b = Builder("f")
     values = [0.0, -0.0, 0, False, 1.0, 1, True, float("nan"), 0j, -0j, complex(0, float("nan"))]
-    ops = [b.emit_op("pad", b.input(X), low=(0, 0), high=(0, 0), value=value) for value in values]
-    constants = [rewritten[-1] for rewritten in ((*key[:1], key[2:]) for key in keys(*ops))]
-    assert len(set(constants)) == len(values)
+    x = b.input(X)
+    ops = [Op(lookup("pad"), [x], {"low": (0, 0), "high": (0, 0), "value": value}, [X]) for value in values]
+    assert len(set(keys(*ops))) == len(values)
 
 
 def test_keys_of_equal_ops_are_equal():
