@@ -29,6 +29,15 @@ def test_random_programs_survive(case):
     assert to_json(again) == to_json(module)
 
 
+def test_several_results_are_numbered_in_order():
+    """They once were not: the second result took a number too many."""
+    module = parse(TEXT)
+    data = to_json(module)["programs"][0]
+    assert [op["operands"] for op in data["ops"]] == [[1], [2], [3, 0]]
+    assert data["outputs"] == [4, 5]
+    assert same_module(module, loads(dumps(module)), origin=True) is None
+
+
 def test_form():
     text = """program @f (%x: f32[3]) -> (f32[3] into %x) {
       %0 = constant {value=nan, dtype="f32"} : f32[]
