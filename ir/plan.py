@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tpc.ir.layout import Strides
 from tpc.ir.packing import pack
@@ -12,7 +12,8 @@ from tpc.ir.program import Op, Program, Value
 from tpc.ir.storage import assign, shared_operands
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Place:
     """Where the memory of a value is. A view has the place of what it sees.
 
     ``arena``: at byte `index` of the run's arena. ``input``, ``output``: the array of that number. ``constant``: computed

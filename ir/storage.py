@@ -86,9 +86,10 @@ def can_fail(op: Op) -> bool:
     if op.body is not None:
         return any(map(can_fail, op.body.ops))
     defn = op.defn
-    if defn.view or defn.reduction or defn.flops is not None or not op.operands:
+    if not op.operands or defn.view or defn.reduction or defn.random or defn.flops is not None:
         return False
-    return not (defn.elementwise and all(v.type.dtype[0] in "fcb" for v in op.operands))
+    risky = "ui" if defn.elementwise else "uib"
+    return not defn.foldable or any(v.type.dtype[0] in risky for v in op.operands)
 
 
 class _Assignment:
@@ -97,9 +98,7 @@ class _Assignment:
         self.result = Storages(program)
         self.safe_from = max((n + 1 for n, op in enumerate(program.ops) if can_fail(op)), default=0)
         self.result.written = {
-            j: i
-            for j, i in enumerate(writes)
-            if i is not None and i in donated and program.outputs[j].type == program.inputs[i].type
+            j: i for j, i in enumerate(writes) if i is not None and i in donated and program.outputs[j].type == program.inputs[i].type
         }
         self.target: dict[Value, Value] = {}
         """Values that had best be computed in the memory of this input."""
@@ -230,9 +229,15 @@ class _Assignment:
 
 
 def overwrites(op: Op, pairs: Mapping[int, int]) -> bool:
-    """Whether the body of a fusion can write each result j over operand `pairs[j]`."""
+    """Whether the body of a fusion can write each result j over operand `pairs[j]`, also when it runs in blocks of rows.
+
+    A block must not overwrite what another one reads: both have to be of full rank, so that equal types mean equal rows.
+    """
     assert op.body is not None
     body = op.body
+    rank = max(v.type.rank for v in (*body.inputs, *(v for inner in body.ops for v in inner.results)))
+    if any(op.results[j].type.rank < rank for j in pairs):
+        return False
     storages = assign_body(body, pairs)
     return all(storages.of[body.outputs[j]].home == "input" and storages.of[body.outputs[j]].index == i for j, i in pairs.items())
 

@@ -1,0 +1,141 @@
+"""A plan turned into lines of Python that call kernels on prepared arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tpc.ir.plan import Place, Plan, plan_body
+from tpc.ir.program import Op, Value
+from tpc.runtime.arena import array_at
+from tpc.runtime.blocks import Blocks, cut_of
+from tpc.runtime.code import Code
+from tpc.runtime.kernels.registry import bind
+
+
+class Lowering:
+    """Writes the ops of one plan into `code`.
+
+    `inputs` and `output(j)` are the names of the arrays that the plan's inputs and outputs live in; `arena` is the name of
+    the memory that its other values live in. Views of prepared arrays are prepared too, and cost nothing at run time.
+    """
+
+    def __init__(self, code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str], arena: str, threads: int) -> None:
+        self.code = code
+        self.plan = plan
+        self.names = dict(zip(plan.program.inputs, inputs, strict=True))
+        self.inputs = tuple(inputs)
+        self.output = output
+        self.arena = arena
+        self.threads = threads
+        self.scratch_bytes = 0
+        """Memory that fusions need for their inner values while they run."""
+        self.blocked: list[Blocks] = []
+        self.arrays: dict[tuple[Place, object], str] = {}
+
+    def lower(self) -> None:
+        """Writes every op, then the copies into outputs whose value lives elsewhere."""
+        for op in self.plan.program.ops:
+            if op.defn.view:
+                self._view(op)
+            elif self.plan.places[op.results[0]].kind == "constant":
+                self._constant(op)
+            elif op.body is not None:
+                self._fusion(op)
+            else:
+                self._call(op)
+        for j in self.plan.copied:
+            value = self.plan.program.outputs[j]
+            self.code.line(f"copyto({self.output(j)}, {self.names[value]})", value.op)
+
+    def prepared(self, name: str) -> bool:
+        """Whether a name stands for an array that is the same in every run."""
+        return name in self.code.shared or name in self.code.recipes
+
+    def _home(self, value: Value) -> str:
+        """The name of the array that a result is written to."""
+        place, program = self.plan.places[value], self.plan.program
+        if place.kind == "input":
+            return self.inputs[place.index]
+        if place.kind == "output":
+            name = self.output(place.index)
+            if program.outputs[place.index].type.shape == value.type.shape:
+                return name
+            return self._assigned(f"{name}.reshape({value.type.shape})", value.op)
+        key = (place, value.type)
+        if key not in self.arrays:
+            offset, (dtype, shape), arena = place.index, (value.type.numpy_dtype, value.type.shape), self.arena
+            self.arrays[key] = self.code.recipe("b", lambda names: array_at(names[arena], offset, shape, dtype))
+        return self.arrays[key]
+
+    def _assigned(self, expression: str, op: Op | None) -> str:
+        name = self.code.fresh("v")
+        self.code.line(f"{name} = {expression}", op)
+        return name
+
+    def _view(self, op: Op) -> None:
+        kernel, source = bind(op), self.names[op.operands[0]]
+        if op.result not in self.plan.views:
+            self.names[op.result] = self._home(op.result)
+            self._copy_reshaped(op, source)
+        elif source in self.code.shared:
+            self.names[op.result] = self.code.bind("c", kernel(self.code.shared[source]))
+        elif source in self.code.recipes:
+            self.names[op.result] = self.code.recipe("b", lambda names: kernel(names[source]))
+        else:
+            self.names[op.result] = self._assigned(f"{self.code.bind('k', kernel)}({source})", op)
+
+    def _copy_reshaped(self, op: Op, source: str) -> None:
+        """A view that memory order does not allow: elements are copied, seen in the shape of the operand where that is a reshape."""
+        target, operand = self.names[op.result], op.operands[0]
+        if op.name == "reshape":
+            shape = operand.type.shape
+            if target in self.code.recipes:
+                name = target
+                target = self.code.recipe("b", lambda names: names[name].reshape(shape))
+            else:
+                target = f"{target}.reshape({shape})"
+            self.code.line(f"copyto({target}, {source})", op)
+        else:
+            self.code.line(f"copyto({target}, {self.code.bind('k', bind(op))}({source}))", op)
+
+    def _constant(self, op: Op) -> None:
+        with np.errstate(all="ignore"):
+            made = bind(op)()
+        for value, array in zip(op.results, made if isinstance(made, tuple) else (made,), strict=True):
+            array.flags.writeable = False
+            self.names[value] = self.code.bind("c", array)
+
+    def _call(self, op: Op) -> None:
+        for value in op.results:
+            self.names[value] = self._home(value)
+        out = ", ".join(self.names[v] for v in op.results)
+        if len(op.results) > 1:
+            out = f"({out})"
+        arguments = [self.names[v] for v in op.operands]
+        self.code.line(f"{self.code.bind('k', bind(op))}({', '.join([*arguments, out])})", op)
+
+    def _fusion(self, op: Op) -> None:
+        assert op.body is not None
+        for value in op.results:
+            self.names[value] = self._home(value)
+        pairs = self.plan.overwritten[op]
+        arguments, outs = [self.names[v] for v in op.operands], [self.names[v] for v in op.results]
+        cut = cut_of(op, [self.plan.strides[v] for v in op.operands])
+        if cut is not None:
+            blocks = Blocks(op, pairs, cut, self.threads, _write_block)
+            self.blocked.append(blocks)
+            self.scratch_bytes = max(self.scratch_bytes, blocks.scratch_bytes)
+            name = self.code.recipe("f", lambda names: blocks.instance(names["scratch"]))
+            self.code.line(f"{name}({', '.join([*arguments, *outs])})", op)
+            return
+        plan = plan_body(op, op.body, pairs)
+        inner = Lowering(self.code, plan, arguments, outs.__getitem__, "scratch", 1)
+        inner.lower()
+        self.scratch_bytes = max(self.scratch_bytes, plan.arena_bytes)
+
+
+def _write_block(code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str]) -> None:
+    code.shared["copyto"] = np.copyto
+    Lowering(code, plan, inputs, output, "scratch", 1).lower()
