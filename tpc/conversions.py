@@ -12,6 +12,7 @@ from tpc.dtype import BY_IR, dtype, ir_dtype
 from tpc.ir.types import category, is_complex, is_floating
 from tpc.record import cast, record
 from tpc.state import STATE
+from tpc.strides import layout_of
 from tpc.tensor import Tensor, from_array
 
 # --- Python numbers -----------------------------------------------------------------------------
@@ -212,39 +213,9 @@ CASTERS = {
 
 
 def stride(x: Tensor, dim: int | None = None) -> Any:
-    """Steps in elements from one index to the next, per dimension (of the memory as PyTorch would lay it out)."""
-    steps = tuple(n // x._type.itemsize for n in _laid_out(x).strides)
+    """Steps in elements from one index to the next, per dimension."""
+    steps = layout_of(x).strides
     return steps if dim is None else steps[dim]
-
-
-def is_contiguous(x: Tensor, memory_format: Any = None) -> bool:
-    """Whether elements follow each other in memory in row-major order."""
-    return not x._views or bool(_laid_out(x).flags.c_contiguous)
-
-
-def _laid_out(x: Tensor) -> np.ndarray:
-    """An array with the strides of this tensor; its numbers mean nothing."""
-    if not x._views:
-        return np.empty(x._type.shape, x._type.numpy_dtype)
-    from tpc.runtime.kernels.registry import bind_view
-
-    whole = x._storage.read().type
-    array = np.empty(whole.shape, whole.numpy_dtype)
-    for step in x._views:
-        array = bind_view(step.defn, step.attrs, step.type)(array)
-    return array
-
-
-def storage_offset(x: Tensor) -> int:
-    """Elements of the storage before this tensor's first one."""
-    from tpc.runtime.kernels.registry import bind_view
-
-    whole = x._storage.read().type
-    first = array = np.empty(whole.shape, whole.numpy_dtype)
-    for step in x._views:
-        array = bind_view(step.defn, step.attrs, step.type)(array)
-    offset = array.__array_interface__["data"][0] - first.__array_interface__["data"][0]
-    return int(offset // whole.itemsize) if array.size else 0
 
 
 def data_ptr(x: Tensor) -> int:

@@ -9,55 +9,53 @@ import numpy as np
 
 from tpc import conversions, inplace, numpy_protocol
 from tpc.autograd import graph
-from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
+from tpc.functions import elementwise, factories, linalg, random, reduction, shape
+from tpc.functions.catalogue import find
 from tpc.printing import text_of
 from tpc.record import SCALARS
+from tpc.strides import is_contiguous, layout_of
 from tpc.tensor import Tensor, from_array
 
-METHODS: dict[Any, str] = {
-    elementwise: """
-        abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2
-        atanh bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip
-        clone conj copysign cos cosh deg2rad div divide eq erf erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge
-        greater greater_equal gt heaviside hypot isfinite isinf isnan isneginf isposinf isreal ldexp le lerp less less_equal log log10
-        log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit lt maximum minimum mul multiply nan_to_num
-        ne neg negative not_equal positive pow rad2deg reciprocal relu remainder resolve_conj resolve_neg round rsqrt rsub sgn sigmoid
-        sign signbit sin sinc sinh sqrt square sub subtract tan tanh true_divide trunc xlogy
-    """,
-    reduction: """
-        all allclose amax amin aminmax any argmax argmin argsort count_nonzero dist equal isclose kthvalue log_softmax logsumexp max mean
-        median min nanmean nanmedian nansum norm prod softmax sort std sum sum_to_size topk var
-    """,
-    linalg: "addbmm addmm addmv addr baddbmm bmm dot ger inner matmul mm mv outer trace vdot",
-    random: "bernoulli multinomial",
-    shape: """
-        broadcast_to chunk contiguous cumprod cumsum diag diag_embed diagonal diff dsplit expand expand_as flatten flip fliplr flipud
-        hsplit moveaxis movedim mT narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90 select split squeeze
-        swapaxes swapdims t tensor_split tile transpose tril triu unbind unflatten unfold unsqueeze view view_as vsplit
-    """,
-    indexing: """
-        gather index_add index_copy index_fill index_put index_select masked_fill masked_scatter masked_select nonzero put scatter
-        scatter_add scatter_reduce take take_along_dim bincount
-    """,
-    factories: "new_empty new_full new_ones new_tensor new_zeros",
-}
-"""Methods that are a function of the same name, the tensor as its first argument."""
+METHODS = """
+    abs absolute acos acosh add addcdiv addcmul angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
+    bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip clone conj
+    copysign cos cosh deg2rad div divide eq erf erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal
+    gt heaviside hypot isfinite isinf isnan isneginf isposinf isreal ldexp le lerp less less_equal log log10 log1p log2 logaddexp
+    logaddexp2 logical_and logical_not logical_or logical_xor logit lt maximum minimum mul multiply nan_to_num ne neg negative not_equal
+    positive pow rad2deg reciprocal relu remainder resolve_conj resolve_neg round rsqrt rsub sgn sigmoid sign signbit sin sinc sinh sqrt
+    square sub subtract tan tanh true_divide trunc xlogy
 
-IN_PLACE: dict[Any, str] = {
-    elementwise: """
-        abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
-        bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq
-        erf erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp
-        less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor logit lt mul multiply nan_to_num ne neg
-        negative not_equal pow rad2deg reciprocal relu remainder round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan
-        tanh true_divide trunc xlogy
-    """,
-    linalg: "addbmm addmm addmv addr baddbmm",
-    shape: "cumprod cumsum tril triu",
-    indexing: """
-        index_add index_copy index_fill index_put masked_fill masked_scatter put scatter scatter_add scatter_reduce
-    """,
-}
+    all allclose amax amin aminmax any argmax argmin count_nonzero equal isclose log_softmax logsumexp max mean min nanmean nansum prod
+    softmax std sum sum_to_size var
+
+    argsort kthvalue median msort nanmedian sort topk
+    dist norm renorm
+    addbmm addmm addmv addr baddbmm bmm dot ger inner kron matmul matrix_power mm mv outer trace vdot
+    bernoulli multinomial
+
+    broadcast_to chunk contiguous cumprod cumsum diag diag_embed diagonal diff expand expand_as flatten flip fliplr flipud moveaxis movedim
+    narrow permute ravel repeat repeat_interleave reshape reshape_as roll rot90 select split squeeze swapaxes swapdims t tensor_split tile
+    transpose tril triu unbind unflatten unfold unsqueeze view view_as
+
+    gather index_add index_copy index_fill index_put index_select masked_fill masked_scatter masked_select nonzero scatter scatter_add
+    scatter_reduce take take_along_dim
+
+    new_empty new_full new_ones new_tensor new_zeros
+"""
+"""Methods that are the function of the same name, the tensor as its first argument."""
+
+IN_PLACE = """
+    abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
+    bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf
+    erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp less
+    less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor logit lt mul multiply nan_to_num ne neg negative
+    not_equal pow rad2deg reciprocal relu remainder renorm round rsqrt sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh
+    true_divide trunc xlogy
+
+    addbmm addmm addmv addr baddbmm
+    cumprod cumsum tril triu
+    index_add index_copy index_fill index_put masked_fill masked_scatter scatter scatter_add scatter_reduce
+"""
 """Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
 
 RESHAPED_IN_PLACE = "squeeze unsqueeze transpose t swapaxes swapdims"
@@ -80,8 +78,8 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "type_as": conversions.type_as,
     **{name: conversions.dtype_caster(ir) for name, ir in conversions.CASTERS.items()},
     "stride": conversions.stride,
-    "is_contiguous": conversions.is_contiguous,
-    "storage_offset": conversions.storage_offset,
+    "is_contiguous": lambda x, memory_format=None: is_contiguous(x),
+    "storage_offset": lambda x: layout_of(x).offset,
     "data_ptr": conversions.data_ptr,
     "get_device": conversions.get_device,
     "pin_memory": conversions.cpu,
@@ -138,26 +136,26 @@ COMPARISONS = {
 _OPERANDS = (Tensor, *SCALARS)
 
 
-def _left(function: Callable[..., Any]) -> Callable[..., Any]:
+def _left(binary: Callable[..., Any]) -> Callable[..., Any]:
     def operator(self: Tensor, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
-            return function(self, other)
-        return function(self, from_array(other.copy())) if isinstance(other, np.ndarray) else NotImplemented
+            return binary(self, other)
+        return binary(self, from_array(other.copy())) if isinstance(other, np.ndarray) else NotImplemented
 
     return operator
 
 
-def _right(function: Callable[..., Any]) -> Callable[..., Any]:
+def _right(binary: Callable[..., Any]) -> Callable[..., Any]:
     def operator(self: Tensor, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
-            return function(other, self)
-        return function(from_array(other.copy()), self) if isinstance(other, np.ndarray) else NotImplemented
+            return binary(other, self)
+        return binary(from_array(other.copy()), self) if isinstance(other, np.ndarray) else NotImplemented
 
     return operator
 
 
-def _augmented(function: Callable[..., Any]) -> Callable[..., Any]:
-    form = inplace.in_place_form(function)
+def _augmented(binary: Callable[..., Any]) -> Callable[..., Any]:
+    form = inplace.in_place_form(binary)
 
     def operator(self: Tensor, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
@@ -212,27 +210,17 @@ def _new(self: Tensor, *args: Any, **options: Any) -> Tensor:
     return factories.new_empty(self, *(args or (0,)), **options)
 
 
-def _mirrored(self: Tensor) -> Tensor:
-    return shape.permute(self, tuple(range(self._type.rank - 1, -1, -1)))
-
-
-def _matrix_transpose(self: Tensor) -> Tensor:
-    if self._type.rank < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._type.rank}-D tensor.")
-    return shape.transpose(self, -2, -1)
-
-
-def _adjoint(self: Tensor) -> Tensor:
+def _hermitian(self: Tensor) -> Tensor:
     if self._type.rank not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._type.rank}-D tensor.")
-    return elementwise.conj(_mirrored(self))
+    return shape.adjoint(self) if self._type.rank else elementwise.conj(self)
 
 
 PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
-    "T": _mirrored,
-    "mT": _matrix_transpose,
-    "H": _adjoint,
-    "mH": lambda x: elementwise.conj(_matrix_transpose(x)),
+    "T": shape.T,
+    "mT": shape.mT,
+    "H": _hermitian,
+    "mH": shape.adjoint,
     "real": elementwise.real,
     "imag": elementwise.imag,
     "device": conversions.device_of,
@@ -251,8 +239,8 @@ OTHERS: dict[str, Any] = {
     "__len__": _length,
     "__iter__": _iterate,
     "__contains__": _contains,
-    "__getitem__": indexing.getitem,
-    "__setitem__": indexing.setitem,
+    "__getitem__": lambda *a: find("getitem")(*a),
+    "__setitem__": lambda *a: find("setitem")(*a),
     "__repr__": text_of,
     "__format__": _format,
     "__hash__": object.__hash__,
@@ -274,32 +262,35 @@ OTHERS: dict[str, Any] = {
 
 def attach() -> None:
     """Puts everything above on `Tensor`. Called once, when tpc is imported."""
-    for family, names in METHODS.items():
-        for name in names.split():
-            _put(name, getattr(family, name))
-    for family, names in IN_PLACE.items():
-        for name in names.split():
-            _put(name + "_", inplace.in_place_form(getattr(family, name)))
+    missing = []
+    for name in METHODS.split():
+        try:
+            setattr(Tensor, name, find(name))
+        except AttributeError:
+            missing.append(name)
+    for name in IN_PLACE.split():
+        try:
+            setattr(Tensor, name + "_", inplace.in_place_form(find(name)))
+        except AttributeError:
+            missing.append(name)
+    if missing:
+        print("methods without function yet:", *missing)
     for name in RESHAPED_IN_PLACE.split():
-        _put(name + "_", inplace.reshaped_in_place(getattr(shape, name)))
+        setattr(Tensor, name + "_", inplace.reshaped_in_place(getattr(shape, name)))
     for family, names in FILLED.items():
         for name in names.split():
-            _put(name, getattr(family, name))
-    for name, function in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS}.items():
-        setattr(Tensor, name, function)
-    for name, function in BINARY_OPERATORS.items():
-        _put(f"__{name}__", _left(function))
-        _put(f"__r{name}__", _right(function))
+            setattr(Tensor, name, getattr(family, name))
+    for name, method in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS}.items():
+        setattr(Tensor, name, method)
+    for name, binary in BINARY_OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _left(binary))
+        setattr(Tensor, f"__r{name}__", _right(binary))
         if name != "matmul":
-            _put(f"__i{name}__", _augmented(function))
-    for name, function in COMPARISONS.items():
-        _put(name, _left(function))
-    for name, function in PROPERTIES.items():
-        setattr(Tensor, name, property(function))
-
-
-def _put(name: str, function: Callable[..., Any]) -> None:
-    setattr(Tensor, name, function)
+            setattr(Tensor, f"__i{name}__", _augmented(binary))
+    for name, compare in COMPARISONS.items():
+        setattr(Tensor, name, _left(compare))
+    for name, getter in PROPERTIES.items():
+        setattr(Tensor, name, property(getter))
 
 
 attach()

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tpc.functions import elementwise, indexing, linalg, reduction, shape
+from tpc.functions import elementwise, linalg, reduction, shape
+from tpc.functions.catalogue import find
 from tpc.record import SCALARS
 from tpc.tensor import Tensor, from_array
 
@@ -18,7 +19,7 @@ _SAME_NAME = """
 """
 
 UFUNCS: dict[str, Callable[..., Any]] = {
-    **{name: getattr(linalg if name == "matmul" else elementwise, name) for name in _SAME_NAME.split()},
+    **{name: find(name) for name in _SAME_NAME.split()},
     "add": elementwise.add,
     "subtract": elementwise.sub,
     "multiply": elementwise.mul,
@@ -37,9 +38,9 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "arcsin": elementwise.asin,
     "arccos": elementwise.acos,
     "arctan": elementwise.atan,
-    "arcsinh": elementwise.asinh,
-    "arccosh": elementwise.acosh,
-    "arctanh": elementwise.atanh,
+    "arcsinh": find("asinh"),
+    "arccosh": find("acosh"),
+    "arctanh": find("atanh"),
     "arctan2": elementwise.atan2,
     "equal": elementwise.eq,
     "not_equal": elementwise.ne,
@@ -47,8 +48,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "less_equal": elementwise.le,
     "greater": elementwise.gt,
     "greater_equal": elementwise.ge,
-    "radians": elementwise.deg2rad,
-    "degrees": elementwise.rad2deg,
+    "radians": find("deg2rad"),
+    "degrees": find("rad2deg"),
 }
 """NumPy ufunc -> tpc function."""
 
@@ -102,14 +103,14 @@ def _values(args: Sequence[Any]) -> list[Any]:
 # --- NumPy functions that are no ufuncs ---------------------------------------------------------
 
 
-def _over_axis(function: Callable[..., Any], **renamed: str) -> Callable[..., Any]:
+def _over_axis(reduce: Callable[..., Any], **renamed: str) -> Callable[..., Any]:
     """A reduction in NumPy's spelling: `axis`, `keepdims`."""
 
     def call(a: Any, axis: Any = None, **options: Any) -> Any:
         given = {renamed.get(k, k): v for k, v in options.items() if v is not None}
         if axis is None:
-            return function(_operand(a), **given)
-        return function(_operand(a), dim=axis, **given)
+            return reduce(_operand(a), **given)
+        return reduce(_operand(a), dim=axis, **given)
 
     return call
 
@@ -153,7 +154,7 @@ def _all_operands(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
-        return indexing.nonzero(_operand(condition), as_tuple=True)
+        return find("nonzero")(_operand(condition), as_tuple=True)
     return elementwise.where(_operand(condition), _operand(x), _operand(y))
 
 
@@ -181,12 +182,12 @@ def _cumulative(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sort(a: Tensor, axis: int | None = -1) -> Tensor:
-    return (reduction.sort(shape.flatten(a), 0) if axis is None else reduction.sort(a, axis))[0]  # type: ignore[no-any-return]
+    return (find("sort")(shape.flatten(a), 0) if axis is None else find("sort")(a, axis))[0]  # type: ignore[no-any-return]
 
 
 def _flip(m: Tensor, axis: Any = None) -> Tensor:
     dims = tuple(range(m._type.rank)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    return shape.flip(m, dims)
+    return find("flip")(m, dims)
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -225,20 +226,20 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.amin: _extreme(reduction.amin),
     np.var: _spread(reduction.var),
     np.std: _spread(reduction.std),
-    np.cumsum: _cumulative(shape.cumsum),
-    np.cumprod: _cumulative(shape.cumprod),
+    np.cumsum: _cumulative(find("cumsum")),
+    np.cumprod: _cumulative(find("cumprod")),
     np.sort: _sort,
-    np.argsort: lambda a, axis=-1: reduction.argsort(a, axis),
+    np.argsort: lambda a, axis=-1: find("argsort")(a, axis),
     np.where: _where,
     np.clip: _clip,
     np.round: _first(elementwise.round),
     np.real: elementwise.real,
     np.imag: elementwise.imag,
-    np.nan_to_num: _first(elementwise.nan_to_num),
-    np.concatenate: _joined(shape.cat),
-    np.stack: _joined(shape.stack),
-    np.vstack: lambda tup: shape.vstack([_operand(x) for x in tup]),
-    np.hstack: lambda tup: shape.hstack([_operand(x) for x in tup]),
+    np.nan_to_num: _first(find("nan_to_num")),
+    np.concatenate: _joined(find("cat")),
+    np.stack: _joined(find("stack")),
+    np.vstack: lambda tup: find("vstack")([_operand(x) for x in tup]),
+    np.hstack: lambda tup: find("hstack")([_operand(x) for x in tup]),
     np.reshape: lambda a, shape_: shape.reshape(a, shape_),
     np.ravel: shape.flatten,
     np.transpose: _transpose,
@@ -248,10 +249,10 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.squeeze: _squeeze,
     np.broadcast_to: shape.broadcast_to,
     np.flip: _flip,
-    np.roll: shape.roll,
-    np.tile: lambda A, reps: shape.tile(A, (reps,) if isinstance(reps, int) else reps),
-    np.tril: lambda m, k=0: shape.tril(m, k),
-    np.triu: lambda m, k=0: shape.triu(m, k),
+    np.roll: find("roll"),
+    np.tile: lambda A, reps: find("tile")(A, (reps,) if isinstance(reps, int) else reps),
+    np.tril: lambda m, k=0: find("tril")(m, k),
+    np.triu: lambda m, k=0: find("triu")(m, k),
     np.diagonal: lambda a, offset=0, axis1=0, axis2=1: shape.diagonal(a, offset, axis1, axis2),
     np.trace: linalg.trace,
     np.dot: _dot,

@@ -81,7 +81,6 @@ sign = _unary(ops.sign, "-1, 0 or 1.")
 floor = _unary(ops.floor, "Largest integer not above x.")
 ceil = _unary(ops.ceil, "Smallest integer not below x.")
 trunc = _unary(ops.trunc, "Integer part, towards 0.")
-square = _unary(ops.square, "x * x.")
 erf = _unary(ops.erf, "Error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
 abs = _unary(ops.abs_, "Absolute value; the modulus of a complex number, in its real dtype.")
 logical_not = _unary(ops.logical_not, "Whether x is zero.")
@@ -91,7 +90,6 @@ isinf = _unary(ops.isinf, "Whether x is infinite.")
 isfinite = _unary(ops.isfinite, "Whether x is neither NaN nor infinite.")
 
 mul = _binary(ops.mul, "Product; logical and for bool.")
-div_true = _binary(ops.div, "Quotient; integers give the default floating dtype.")
 floor_divide = _binary(ops.floor_divide, "Quotient rounded down.")
 remainder = _binary(ops.remainder, "x - y * floor(x / y): the remainder with the sign of the divisor.")
 fmod = _binary(ops.fmod, "The remainder with the sign of the dividend.")
@@ -124,10 +122,34 @@ def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return stored(record(ops.neg, (input,)), out)
 
 
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """x * x."""
+    return stored(record(ops.square, (cast(input, "i64") if input._type.dtype == "bool" else input,)), out)
+
+
+def positive(input: Tensor) -> Tensor:
+    """Itself. `RuntimeError` for bool."""
+    if input._type.dtype == "bool":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * input."""
+    return sub(other, input, alpha=alpha)
+
+
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other."""
-    result: Tensor = record(ops.add, (input, other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha))
+    result: Tensor = record(ops.add, (input, other if alpha == 1 else _scaled(input, other, alpha)))
     return result if out is None else stored(result, out)
+
+
+def _scaled(input: Any, other: Any, alpha: Any) -> Any:
+    """other * alpha; `alpha` must not change the kind of number."""
+    if isinstance(alpha, float) and category(common_dtype((input, other))) < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return mul(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -138,7 +160,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
                 "`logical_not()` operator instead."
             )
-    result: Tensor = record(ops.sub, (input, other if alpha == 1 else mul(other, alpha) if isinstance(other, Tensor) else other * alpha))
+    result: Tensor = record(ops.sub, (input, other if alpha == 1 else _scaled(input, other, alpha)))
     return result if out is None else stored(result, out)
 
 
@@ -147,12 +169,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode is None:
         return stored(record(ops.div, (input, other)), out)
     if rounding_mode == "floor":
-        return stored(record(ops.floor_divide, (input, other)), out)
+        return stored(_floored(input, other), out)
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    dtype = common_dtype((input, other))
-    quotient = trunc(div(input, other)) if is_floating(dtype) else _truncated(input, other)
-    return stored(cast(quotient, dtype), out)
+    if is_floating(common_dtype((input, other))):
+        return stored(trunc(div(input, other)), out)
+    return stored(_truncated(input, other), out)
+
+
+def _floored(a: Any, b: Any) -> Tensor:
+    """Quotient rounded down; unlike `floor_divide` its gradient is 0, not an error."""
+    tracked = isinstance(a, Tensor) and a._tracked() or isinstance(b, Tensor) and b._tracked()
+    if tracked and is_floating(common_dtype((a, b))):
+        return floor(div(sub(a, remainder(a, b)), b))
+    return floor_divide(a, b)
 
 
 def _truncated(a: Any, b: Any) -> Tensor:
@@ -174,13 +204,12 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """Nearest integer, halves to even; with `decimals`, at that many places."""
     if decimals == 0:
         return stored(record(ops.round_, (input,)), out)
+    if not is_floating(input._type.dtype):
+        raise NotImplementedError(f"round with decimals is not implemented for {input.dtype}")
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
     moved = mul(input, scale) if decimals > 0 else div(input, scale)
     rounded = record(ops.round_, (moved,))
     return stored(div(rounded, scale) if decimals > 0 else mul(rounded, scale), out)
-
-
-
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -214,13 +243,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         return nonzero(condition, as_tuple=True)
     if condition._type.dtype != "bool":
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
-    a, b = (x if isinstance(x, Tensor) else scalar_tensor(x, _scalar_dtype(x, (input, other))) for x in (input, other))
-    a, b = promoted((a, b), "same")
-    return stored(record(ops.where, (condition, a, b)), out)
-
-
-def _scalar_dtype(x: Any, both: tuple[Any, Any]) -> str:
-    return common_dtype(both)
+    return stored(record(ops.where, (condition, *promoted((input, other), "same"))), out)
 
 
 def conj(input: Tensor) -> Tensor:
@@ -243,3 +266,19 @@ def imag(input: Tensor) -> Tensor:
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy with the same history."""
     return record(ops.copy, (input,))  # type: ignore[no-any-return]
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Itself: conjugation is never postponed."""
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Itself: negation is never postponed."""
+    return input
+
+
+absolute, negative, clip, fix = abs, neg, clamp, trunc
+arccos, arcsin, arctan, arctan2 = acos, asin, atan, atan2
+multiply, subtract, divide, true_divide = mul, sub, div, div
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne

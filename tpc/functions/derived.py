@@ -1,0 +1,260 @@
+"""Elementwise functions that are a few others put together, so that their gradients follow from those.
+
+Where a branch that is not taken has an infinite slope, its argument is replaced first (`where` inside and outside): otherwise
+0 * inf would turn the gradient into NaN.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from tpc.functions import elementwise as e
+from tpc.functions.elementwise import stored
+from tpc.ir.types import complex_dtype, is_complex, is_differentiable, is_floating
+from tpc.record import cast, common_dtype
+from tpc.tensor import Tensor
+
+
+def _float(x: Tensor) -> Tensor:
+    from tpc.dtype import default_dtype
+
+    return x if is_differentiable(x._type.dtype) else cast(x, default_dtype())
+
+
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic cosine."""
+    x = _float(input)
+    above = e.sub(x, 1)
+    return stored(e.log1p(e.add(above, e.mul(e.sqrt(above), e.sqrt(e.add(x, 1))))), out)
+
+
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic sine."""
+    x = _float(input)
+    if is_complex(x._type.dtype):
+        return stored(e.log(e.add(x, e.sqrt(e.add(e.square(x), 1)))), out)
+    negative = e.lt(x, 0)
+    size = e.where(negative, e.neg(x), x)
+    # log(x + sqrt(x*x + 1)), in a form that is exact for small x
+    found = e.log1p(e.add(size, e.div(e.square(size), e.add(e.sqrt(e.add(e.square(size), 1)), 1))))
+    return stored(e.where(negative, e.neg(found), found), out)
+
+
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inverse hyperbolic tangent."""
+    x = _float(input)
+    return stored(e.mul(e.sub(e.log1p(x), e.log1p(e.neg(x))), 0.5), out)
+
+
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """2 to the power x."""
+    return stored(e.pow(2.0, _float(input)), out)
+
+
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 2."""
+    return stored(e.div(e.log(input), math.log(2)), out)
+
+
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm to base 10."""
+    return stored(e.div(e.log(input), math.log(10)), out)
+
+
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """1 - erf(x)."""
+    return stored(e.sub(1, e.erf(input)), out)
+
+
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The part after the point, with the sign of x."""
+    return stored(e.sub(input, e.trunc(input)), out)
+
+
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0."""
+    x = e.mul(_float(input), math.pi)
+    zero = e.eq(x, 0)
+    safe = e.where(zero, 1, x)
+    return stored(e.where(zero, 1, e.div(e.sin(safe), safe)), out)
+
+
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """x / |x|, 0 at 0; `sign` for real numbers."""
+    if not is_complex(input._type.dtype):
+        return e.sign(input, out=out)
+    size = e.abs(input)
+    zero = e.eq(size, 0)
+    return stored(e.where(zero, 0, e.div(input, e.where(zero, 1, size))), out)
+
+
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Argument of a complex number; pi for negative reals, 0 for others, NaN for NaN."""
+    if is_complex(input._type.dtype):
+        return e.atan2(e.imag(input), e.real(input), out=out)
+    x = _float(input)
+    return stored(e.where(e.isnan(x), x, e.where(e.lt(x, 0), math.pi, 0.0)), out)
+
+
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """real + i * imag."""
+    if real._type.dtype != imag._type.dtype or not is_floating(real._type.dtype):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
+    kind = complex_dtype(real._type.dtype)
+    return stored(e.add(cast(real, kind), e.mul(cast(imag, kind), 1j)), out)
+
+
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """abs * exp(i * angle)."""
+    return complex(e.mul(abs, e.cos(angle)), e.mul(abs, e.sin(angle)), out=out)
+
+
+def isreal(input: Tensor) -> Tensor:
+    """Whether the imaginary part is 0."""
+    return e.eq(e.imag(input), 0) if is_complex(input._type.dtype) else e.eq(input, input) if not is_floating(input._type.dtype) else _all_true(input)
+
+
+def _all_true(x: Tensor) -> Tensor:
+    return e.logical_or(e.isnan(x), e.eq(x, x))
+
+
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether -inf."""
+    return e.eq(input, -math.inf, out=out)
+
+
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether +inf."""
+    return e.eq(input, math.inf, out=out)
+
+
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether negative, -0.0 included."""
+    if not is_floating(input._type.dtype):
+        return e.lt(input, 0, out=out) if input._type.dtype != "bool" else e.ne(input, input, out=out)
+    x = input.detach()
+    return stored(e.logical_or(e.lt(x, 0), e.logical_and(e.eq(x, 0), e.lt(e.reciprocal(x), 0))), out)
+
+
+def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """|input| with the sign of `other`."""
+    if isinstance(other, Tensor):
+        return stored(e.mul(e.abs(_float(input)), e.where(signbit(other), -1.0, 1.0)), out)
+    return stored(e.mul(e.abs(_float(input)), math.copysign(1.0, other)), out)
+
+
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 below 0, `values` at 0, 1 above; NaN stays."""
+    step = cast(e.gt(input.detach(), 0), input._type.dtype)
+    found = e.where(e.eq(input.detach(), 0), values.detach(), step)
+    return stored(e.where(e.isnan(input), input.detach(), found) if is_floating(input._type.dtype) else found, out)
+
+
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Length of the vector (input, other)."""
+    return stored(e.sqrt(e.add(e.square(input), e.square(other))), out)
+
+
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+    """input + weight * (end - input)."""
+    difference = e.sub(end, input)
+    if not isinstance(weight, Tensor):
+        near = builtins.abs(weight) < 0.5
+        found = e.add(input, e.mul(difference, weight)) if near else e.sub(end, e.mul(difference, 1 - weight))
+    else:
+        near_ = e.lt(e.abs(weight.detach()), 0.5)
+        found = e.where(near_, e.add(input, e.mul(difference, weight)), e.sub(end, e.mul(difference, e.sub(1, weight))))
+    return stored(found, out)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 * tensor2."""
+    product = e.mul(tensor1, tensor2)
+    return stored(e.add(input, product if value == 1 else e.mul(product, value)), out)
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input + value * tensor1 / tensor2."""
+    if not is_differentiable(common_dtype((tensor1, tensor2))):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division of tensor1 "
+            "and tensor2."
+        )
+    scaled = tensor1 if value == 1 else e.mul(tensor1, value)
+    return stored(e.add(input, e.div(scaled, tensor2)), out)
+
+
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """`pow` in float64."""
+    kind = "c128" if any_complex(input, exponent) else "f64"
+    a, b = (cast(x, kind) if isinstance(x, Tensor) else x for x in (input, exponent))
+    return e.pow(a, b, out=out)
+
+
+def any_complex(*values: Any) -> bool:
+    return builtins.any(is_complex(x._type.dtype) if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in values)
+
+
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """input * 2 ** other."""
+    return stored(e.mul(input, e.pow(2.0, other)), out)
+
+
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Degrees to radians."""
+    return stored(e.mul(input, math.pi / 180), out)
+
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Radians to degrees."""
+    return stored(e.mul(input, 180 / math.pi), out)
+
+
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """log(x / (1 - x)), of x brought into [eps, 1 - eps] where `eps` is given."""
+    x = _float(input)
+    if eps is not None:
+        inside = e.logical_and(e.ge(x, eps), e.le(x, 1 - eps))
+        x = e.where(inside, x, e.clamp(x.detach(), eps, 1 - eps))
+    return stored(e.log(e.div(x, e.sub(1, x))), out)
+
+
+def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """x * log(y), 0 where x is 0 and y is a number."""
+    x, y = (a if isinstance(a, Tensor) else e.as_operand(a) for a in (input, other))
+    nothing = e.logical_and(e.eq(x.detach(), 0), e.logical_or(e.le(y.detach(), 0), e.isinf(y)))
+    return stored(e.mul(x, e.log(e.where(nothing, 1, y))), out)
+
+
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log(exp(x) + exp(y)), without overflow."""
+    same = e.logical_and(e.isinf(input), e.eq(input, other))
+    gap = e.sub(input, other)
+    apart = e.abs(e.where(same, 0, gap))
+    found = e.add(e.maximum(input, other), e.log1p(e.exp(e.neg(apart))))
+    return stored(e.where(same, input, found), out)
+
+
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """log2(2 ** x + 2 ** y), without overflow."""
+    scale = math.log(2)
+    return stored(e.div(logaddexp(e.mul(input, scale), e.mul(other, scale)), scale), out)
+
+
+def nan_to_num(
+    input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """NaN becomes `nan` (0), infinities `posinf` and `neginf` (the dtype's largest and smallest numbers)."""
+    if not is_floating(input._type.dtype):
+        return stored(e.clone(input), out)
+    limits = np.finfo(input._type.numpy_dtype)
+    found = e.where(e.isnan(input), 0.0 if nan is None else nan, input)
+    found = e.where(e.eq(input, math.inf), float(limits.max) if posinf is None else posinf, found)
+    return stored(e.where(e.eq(input, -math.inf), float(limits.min) if neginf is None else neginf, found), out)
+
+
+arccosh, arcsinh, arctanh = acosh, asinh, atanh
