@@ -16,7 +16,7 @@ from tpc.recording import Recorded, capture, placeholder
 from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor, from_array
-from tpc.tracing import tracing
+from tpc.tracing import Untraceable, tracing
 
 
 class Body:
@@ -39,28 +39,56 @@ class Body:
         memory_budget: float = 1.0,
     ) -> None:
         self.name, self.outcome, self.memory_budget = name, outcome, memory_budget
-        self.inputs, self.outputs, self.tracked, self.sought = list(inputs), list(outputs), list(tracked), list(sought)
+        self.inputs, self.outputs, self.sought = list(inputs), list(outputs), list(sought)
         self.names = list(names)
         self.writes: list[int | None] = [None] * len(outputs)
         for output, number, _ in writes:
             self.writes[output] = number
         self.reverses: dict[tuple[bool, ...], Reverse] = {}
         self.second: Second | None = None
-        if tracked:
-            self._split()
+        self.halves: Any = None
+        self.tracked, recorded = self._alive(list(tracked))
+        if recorded is not None:
+            self._split(*recorded)
         else:
             self.program = capture(name, self.inputs, self.outputs, self.names, self.writes)
-            self.forward = compile_program(self.program, memory_budget=memory_budget, donate=self.donated())
+            self.optimized = optimized(self.program, memory_budget)
+            self.forward = compile_program(self.optimized, donate=self.donated())
+
+    def _alive(self, tracked: list[Made]) -> tuple[list[Made], Any]:
+        """The tracked outputs that were not back-propagated already inside the function, and backward from all of them, recorded.
+
+        Where backward raises, it is not recorded now: whoever back-propagates gets the error then.
+        """
+        while tracked:
+            try:
+                return tracked, self.backward_from(tracked, (True,) * len(tracked))
+            except Untraceable:
+                raise
+            except Exception:
+                alive = [made for made in tracked if not self._is_spent(made)]
+                if len(alive) == len(tracked):
+                    return tracked, None
+                tracked = alive
+        return tracked, None
+
+    def _is_spent(self, made: Made) -> bool:
+        try:
+            self.backward_from([made], (True,))
+        except RuntimeError as error:
+            return str(error).startswith(SECOND_TIME)
+        except Exception:
+            return False
+        return False
 
     def donated(self) -> frozenset[int]:
         """Inputs that the program may overwrite, because it writes them anyway (not where a guard may still say no)."""
         return frozenset() if self.outcome.guards else frozenset(w for w in self.writes if w is not None)
 
-    def _split(self) -> None:
-        from tpc.passes.partition import split
+    def _split(self, cotangents: list[Recorded], gradients: list[Recorded | None]) -> None:
+        from tpc.passes.split import split
 
         pattern = (True,) * len(self.tracked)
-        cotangents, gradients = self.backward_from(pattern)
         first = len(self.inputs)
         present = [g for g in gradients if g is not None]
         names = [*self.names, *[f"d{i}" for i in range(len(cotangents))]]
@@ -69,12 +97,13 @@ class Body:
         joint = optimized(self.program, only=EARLY)
         halves = self.halves = split(joint, len(self.outputs), range(first, first + len(cotangents)), self.memory_budget)
         self.forward_program, self.reverse_program = optimized(halves.forward, only=LATE), optimized(halves.reverse, only=LATE)
-        self.forward = compile_program(self.forward_program, donate=self.donated(), is_optimized=True)
-        reverse = compile_program(self.reverse_program, is_optimized=True)
+        self.forward = compile_program(self.forward_program, donate=self.donated())
+        reverse = compile_program(self.reverse_program)
         self.reverses[pattern] = Reverse(reverse, [_origin(kind, n, len(self.outputs), first) for kind, n in halves.reverse_inputs], gradients)
 
-    def backward_from(self, pattern: Sequence[bool]) -> tuple[list[Recorded], list[Recorded | None]]:
-        cotangents, gradients = record_backward(self.outcome, self.tracked, self.sought, pattern)
+    def backward_from(self, tracked: Sequence[Made], pattern: Sequence[bool]) -> tuple[list[Recorded], list[Recorded | None]]:
+        """Records backward from the tracked outputs of the pattern: (cotangents, gradients of `sought`)."""
+        cotangents, gradients = record_backward(self.outcome, tracked, self.sought, pattern)
         self.inputs_grew()
         return cotangents, gradients
 
@@ -91,14 +120,14 @@ class Body:
         found = self.reverses.get(pattern)
         if found is None:
             before = len(self.inputs)
-            cotangents, gradients = self.backward_from(pattern)
+            cotangents, gradients = self.backward_from(self.tracked, pattern)
             if len(self.inputs) != before:
                 raise RuntimeError("backward reads a tensor that it did not read when the function was compiled; compile the function again")
             present = [g for g in gradients if g is not None]
             arriving = [i for i, arrives in enumerate(pattern) if arrives]
             program = capture(f"{self.name}.reverse", [*self.inputs, *cotangents], present, [*self.names, *[f"d{i}" for i in arriving]])
             origin = [("input", i) for i in range(before)] + [("cotangent", i) for i in arriving]
-            found = self.reverses[pattern] = Reverse(compile_program(program), origin, gradients)
+            found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients)
         return found
 
     def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:
@@ -145,6 +174,15 @@ class Reverse:
     def run(self, **pools: Sequence[Any]) -> list[np.ndarray | None]:
         outs = iter(self.executable.run([pools[kind][i] for kind, i in self.origin]))
         return [next(outs) if there else None for there in self.present]
+
+
+class SpentNode(Node):
+    """The history of a result that was back-propagated inside the compiled function."""
+
+    __slots__ = ()
+
+    def run(self, grads: Grads) -> Sequence[Any]:
+        raise RuntimeError(f"{SECOND_TIME} (inside a compiled function)")
 
 
 class BodyNode(Node):

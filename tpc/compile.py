@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tpc.autograd.node import Edge
-from tpc.body import Body, BodyNode
+from tpc.body import Body, BodyNode, SpentNode
 from tpc.deferred import flush
 from tpc.names import input_names
 from tpc.outcome import Made, Outcome, Source, run_traced
@@ -148,7 +148,7 @@ class Variant:
             outcome.writes,
             owner.memory_budget,
         )
-        self.tracked = {id(m): i for i, m in enumerate(outcome.tracked)}
+        self.tracked = {id(m): i for i, m in enumerate(self.body.tracked)}
         forget_examples(outcome.trace, outcome.outputs)
         self.aliases = _alias_pattern(leaves)
         self.outside = frozenset(id(s.ref) for s in outcome.sources if s.kind == "storage")
@@ -239,7 +239,9 @@ class Variant:
         for source, moved in outcome.moved:
             owner = _tensor(source, leaves)
             assert owner is not None
-            owner._node, owner._slot, owner._edits = node, self.tracked[id(moved)], owner._edits + 1
+            slot = self.tracked.get(id(moved))
+            owner._node, owner._slot = (SpentNode((), (moved.value.type,)), 0) if slot is None else (node, slot)
+            owner._edits += 1
         return results[0] if self.single else unflatten(outcome.structure, results)
 
     def _made(self, x: Any, outs: Sequence[np.ndarray], made: dict[int, Storage], node: BodyNode | None, leaves: Sequence[Any]) -> Any:
@@ -253,7 +255,8 @@ class Variant:
             storage = made[x.output] = Storage(Recorded(None, (), NO_ATTRS, self.outcome.outputs[x.output].type, 0, array))
         tensor = Tensor(storage, x.value.type, x.views)
         if x.edge is not None:
-            tensor._node, tensor._slot = node, self.tracked[id(x)]
+            slot = self.tracked.get(id(x))
+            tensor._node, tensor._slot = (SpentNode((), (x.value.type,)), 0) if slot is None else (node, slot)
         elif x.leaf:
             tensor._leaf = True
         return tensor

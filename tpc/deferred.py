@@ -38,9 +38,9 @@ class _Entry:
                 from tpc.runtime.interpreter import interpret
 
                 return interpret(self.program, arrays)
-            from tpc.pipeline import compile_program
+            from tpc.pipeline import compile_program, optimized
 
-            self.executable = compile_program(self.program)
+            self.executable = compile_program(optimized(self.program))
         return self.executable.run(arrays)
 
 

@@ -36,12 +36,10 @@ def optimized(program: Program, memory_budget: float = 1.0, only: Collection[str
     return run(program, passes, watch=watch, verify=verify if config.verify else None)
 
 
-def compile_program(program: Program, memory_budget: float = 1.0, donate: Collection[int] = (), is_optimized: bool = False) -> Any:
-    """An executable for a recorded program. `donate` are inputs that it may overwrite."""
+def compile_program(program: Program, donate: Collection[int] = ()) -> Any:
+    """An executable for a program that the passes have seen. `donate` are inputs that it may overwrite."""
     from tpc.runtime.executable import Executable
 
-    if not is_optimized:
-        program = optimized(program, memory_budget)
     return Executable(program, donate=donate, threads=config.threads)
 
 

@@ -39,6 +39,13 @@ class Storage:
 
                 flush()
 
+    @classmethod
+    def unknown(cls, value: Recorded) -> Storage:
+        """Memory that no array stands behind: the argument of a trace from types."""
+        made = cls.__new__(cls)
+        made.value, made.version, made.shared, made.trace = value, 0, None, None
+        return made
+
     def read(self) -> Recorded:
         """The current value; inside a trace, memory from outside is lifted to an input."""
         trace = STATE.trace

@@ -136,15 +136,16 @@ class Trace:
     def evaluate(self, value: Recorded) -> np.ndarray:
         """The array that a value has in this call; the program gets a guard that later calls have it too."""
         where = resolve_loc(STATE.loc or user_frame())
-        if not self.concrete:
+        depends = self._depends_on_inputs(value)
+        if depends and not self.concrete:
             raise Untraceable(f"the value of a tensor was asked for at {where}, but tpc.trace has only its type; use tpc.where instead of a branch")
         array = self.peek(value)
-        if array.size > GUARD_ELEMENTS:
+        if depends and array.size > GUARD_ELEMENTS:
             raise Untraceable(
                 f"{value.type} was turned into an array at {where}: inside a compiled function only small values may be looked at. Use tpc "
                 "functions on the tensor, or tpc.where for a choice"
             )
-        if self._depends_on_inputs(value):
+        if depends:
             self.guards.append((value, array, where))
         return array
 

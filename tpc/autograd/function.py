@@ -39,6 +39,10 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    """Whether the first read of `ctx.saved_tensors` also frees them."""
+    boxed_grads_call = False
+    """Whether backward gets one list of gradients, which it may empty, instead of one argument each."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(

@@ -34,8 +34,6 @@ class FunctionNode(Node):
     takes_real_part = False
     _forward_cls: Any
     _is_legacy = False
-    clear_saved_tensors_on_access = False
-    boxed_grads_call = False
 
     def __init__(self) -> None:
         super().__init__((), ())
@@ -90,13 +88,13 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What `save_for_backward` kept; `RuntimeError` after it was freed, or where a tensor was written since."""
         if self._freed:
-            if self.clear_saved_tensors_on_access and self._kept == ():
+            if self._forward_cls.clear_saved_tensors_on_access and self._kept == ():
                 raise RuntimeError(f"saved_tensors can only be accessed once for {self.described()}: it clears them on access")
             raise RuntimeError(f"{SECOND_TIME} (saved by {self.described()})")
         if self._kept is None:
             return ()
         unpacked = tuple(s.unpack(self) if s is not None else None for s in self._kept)
-        if self.clear_saved_tensors_on_access:
+        if self._forward_cls.clear_saved_tensors_on_access:
             self._freed, self._kept = True, ()
         return unpacked
 
