@@ -109,12 +109,11 @@ def _as_constant(builder: Builder, array: np.ndarray, result: Value) -> Value:
 
 
 def _without_broadcasts(context: Context, op: Op) -> Value | None:
-    """An elementwise op broadcasts by itself: it reads what was broadcast, as long as another operand gives its shape."""
-    operands = list(op.operands)
-    for i, value in enumerate(operands):
-        if value.op is None or value.op.name != "broadcast_to":
-            continue
-        narrow = [*operands[:i], value.op.operands[0], *operands[i + 1 :]]
-        if result_types(op.defn, [v.type for v in narrow], op.attrs) == op.types:
-            operands = narrow
-    return None if operands == list(op.operands) else context.again(op, *operands)
+    """Elementwise ops broadcast by themselves: they read what was broadcast. Where no operand gives the shape, the result is broadcast."""
+    narrow = [v.op.operands[0] if v.op is not None and v.op.name == "broadcast_to" else v for v in op.operands]
+    if all(new is old for new, old in zip(narrow, op.operands, strict=True)):
+        return None
+    result = context.again(op, *narrow)
+    if result.type == op.result.type:
+        return result
+    return context.builder.emit1("broadcast_to", result, shape=op.result.type.shape)

@@ -13,6 +13,9 @@ from tpc.runtime.blocks import Blocks, cut_of
 from tpc.runtime.code import Code
 from tpc.runtime.kernels.registry import bind
 
+KEYWORD_OUT = (np.maximum, np.minimum)
+"""NumPy wants these two to be told by name where their result goes."""
+
 
 class Lowering:
     """Writes the ops of one plan into `code`.
@@ -113,8 +116,11 @@ class Lowering:
         out = ", ".join(self.names[v] for v in op.results)
         if len(op.results) > 1:
             out = f"({out})"
+        kernel = bind(op)
+        if kernel in KEYWORD_OUT:
+            out = f"out={out}"
         arguments = [self.names[v] for v in op.operands]
-        self.code.line(f"{self.code.bind('k', bind(op))}({', '.join([*arguments, out])})", op)
+        self.code.line(f"{self.code.bind('k', kernel)}({', '.join([*arguments, out])})", op)
 
     def _fusion(self, op: Op) -> None:
         assert op.body is not None
