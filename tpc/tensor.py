@@ -387,14 +387,21 @@ def _storage_type(tensor: Tensor) -> TensorType:
 
 
 def _rebase(base: Tensor, content: Tensor) -> None:
-    """`base` takes the history of `content`; views notice by the edit count."""
-    edge = content._edge()
-    if edge is None and base._node is None:
+    """`base` takes the history of `content`; views notice by the edit count. Unrecorded writes leave history as it is."""
+    if not STATE.grad_enabled:
         return
+    edge = content._edge()
+    if edge is None:
+        old = base._edge()
+        if old is None:
+            return
+        from tpc.autograd.node import Overwritten
+
+        edge = Overwritten((old,), (base._type,)), 0
     trace = STATE.trace
     if trace is not None and base._storage.trace is not trace:
         trace.remember(base, "_node", "_slot", "_edits")
-    base._node, base._slot = edge if edge is not None else (None, 0)
+    base._node, base._slot = edge
     base._edits += 1
 
 

@@ -111,6 +111,8 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, wanted = _tuple(outputs), _tuple(inputs)
+    if not wanted:
+        raise RuntimeError("grad requires non-empty inputs.")
     roots = _roots(outputs, _tuple(grad_outputs) or (None,) * len(outputs))
     run = Pass(create_graph if retain_graph is None else retain_graph, create_graph)
     run.run(roots, [_input_edge(t) for t in wanted])

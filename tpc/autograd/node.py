@@ -182,6 +182,20 @@ def _untracked(grad: Tensor) -> Tensor:
     return from_recorded(grad._read())
 
 
+class Overwritten(Node):
+    """A tracked tensor took a content that needs no gradient: what made it before gets zeros."""
+
+    __slots__ = ()
+
+    def run(self, grads: Grads) -> Sequence[Any]:
+        from tpc.functions.factories import zeros_of
+
+        return [zeros_of(t) for t in self.metas]
+
+    def name(self) -> str:
+        return "CopyBackwards"
+
+
 class OpNode(Node):
     """The node of a built-in op; its formulas come from the table of rules."""
 
