@@ -146,10 +146,12 @@ class Blocks:
         self.codes: list[Code] = []
         self.block_bytes = 0
         for rows in dict.fromkeys((cut.step, last)):
-            plan = plan_body(op, block_body(op, cut, rows), pairs)
+            block = block_body(op, cut, rows)
+            plan = plan_body(op, block, pairs)
             inputs, outputs = [f"i{n}" for n in range(len(body.inputs))], [f"o{n}" for n in range(len(body.outputs))]
             code = Code(f"block of @{body.name}", [*inputs, *outputs])
             write(code, plan, inputs, outputs.__getitem__)
+            code.rename(dict(zip(block.ops, body.ops, strict=True)))
             self.codes.append(code)
             self.block_bytes = max(self.block_bytes, plan.arena_bytes)
 

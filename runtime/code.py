@@ -56,6 +56,10 @@ class Code:
         self.lines.append(text)
         self.ops.append(op)
 
+    def rename(self, origins: Mapping[Op, Op]) -> None:
+        """Says of lines that belong to one op that they belong to another: the user's, of which it is a part."""
+        self.ops = [origins.get(op, op) if op is not None else None for op in self.ops]
+
     def source(self) -> str:
         """The text that is compiled: a function that makes the function, so that names are closure cells."""
         names = ", ".join([*self.shared, *self.recipes])
