@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import shape as ops
-from tpc.ir.types import TensorType
-from tpc.storage import Alias
+from tpc.storage import Alias, Storage
 from tpc.tensor import Tensor, View
 
 
@@ -48,7 +47,7 @@ def row_major(shape: tuple[int, ...]) -> Layout:
 
 def layout_of(x: Tensor) -> Layout:
     """How a tensor lies in its storage."""
-    layout = row_major(whole_type(x).shape if x._views else x._type.shape)
+    layout = row_major(whole_storage(x).value.type.shape if x._views else x._type.shape)
     for step in x._views:
         layout = _STEPS[step.defn](layout, step.attrs)
     return layout
@@ -64,20 +63,17 @@ def is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
     return _is_reshaped(x._views) or restrided(layout_of(x), shape) is not None
 
 
-def whole_type(x: Tensor) -> TensorType:
-    """Type of the whole storage that a tensor is in."""
+def whole_storage(x: Tensor) -> Storage:
+    """The memory that a tensor is in, also where it is reached through `.data`."""
     storage = x._storage
     while isinstance(storage, Alias):
         storage = storage.target
-    return storage.value.type  # type: ignore[no-any-return]
+    return storage
 
 
 def _is_reshaped(views: tuple[View, ...]) -> bool:
     """Whether a chain only reshapes memory in row-major order, which stays so."""
-    for step in views:
-        if step.defn is not ops.reshape:
-            return False
-    return True
+    return all(step.defn is ops.reshape for step in views)
 
 
 def restrided(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -279,7 +279,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 def cross(input: Tensor, other: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
     """Vector product along a dimension of size 3."""
-    from tpc.functions.shape import roll
+    from tpc.functions.arranging import roll
 
     if input._type.shape[dim] != 3 or other._type.shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._type.shape[dim]} and {other._type.shape[dim]}")

@@ -244,7 +244,8 @@ def multinomial(
     """Indices drawn with the weights in each row of `input`."""
     from tpc.functions.ordering import topk
     from tpc.functions.reduction import sum
-    from tpc.functions.shape import cumsum, unsqueeze
+    from tpc.functions.arranging import cumsum
+    from tpc.functions.shape import unsqueeze
 
     weights = input.detach()
     categories = weights._type.shape[-1]

@@ -10,15 +10,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from tpc.dtype import dtype as Dtype
-from tpc.dtype import ir_dtype
+from tpc import dtype as dtypes
 from tpc.functions.dims import one_dim
 from tpc.functions.elementwise import clone, conj
 from tpc.ir.ops import shape as ops
 from tpc.record import record
 from tpc.record import view as view_of
-from tpc.state import STATE
-from tpc.strides import is_contiguous, is_viewable, layout_of, whole_type
+from tpc.strides import is_contiguous, is_viewable, layout_of, whole_storage
 from tpc.tensor import Tensor
 
 # --- arguments ----------------------------------------------------------------------------------
@@ -78,7 +76,7 @@ def reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """A view in another shape; `RuntimeError` where the memory does not allow one (`reshape` copies there)."""
-    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (Dtype, type))):
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type))):
         return _view_dtype(input, shape[0] if dtype is None else dtype)
     wanted = completed(int_list(shape if size is None else (size,), "view"), input._type.numel)
     if not is_viewable(input, wanted):
@@ -90,9 +88,11 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Ten
 
 
 def _view_dtype(x: Tensor, dtype: Any) -> Tensor:
-    if ir_dtype(dtype) == x._type.dtype:
+    if dtypes.ir_dtype(dtype) == x._type.dtype:
         return reshaped(x, x._type.shape)
-    raise RuntimeError(f"view({dtype}): the bytes of a tensor of {x.dtype} cannot be seen as another dtype; convert the values with to({dtype})")
+    raise RuntimeError(
+        f"view({dtype}): the bytes of a tensor of {x.dtype} cannot be seen as another dtype; convert the values with to({dtype})"
+    )
 
 
 def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
@@ -379,38 +379,11 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def broadcast_pair(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """The common shape of two tensors, with PyTorch's error."""
     rank = max(len(a), len(b))
-    result = []
-    for i, (n, m) in enumerate(zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)):
-        if n != m and 1 not in (n, m):
-            raise RuntimeError(f"The size of tensor a ({n}) must match the size of tensor b ({m}) at non-singleton dimension {i}")
-        result.append(m if n == 1 else n)
-    return tuple(result)
-
-
-def atleast_1d(*tensors: Any) -> Any:
-    """0-d tensors with one dimension; others as they are."""
-    return _at_least(tensors, lambda x: reshaped(x, (1,)) if not x._type.shape else x)
-
-
-def atleast_2d(*tensors: Any) -> Any:
-    """At least two dimensions; new ones come first."""
-    return _at_least(tensors, lambda x: reshaped(x, (1,) * (2 - x._type.rank) + x._type.shape) if x._type.rank < 2 else x)
-
-
-def atleast_3d(*tensors: Any) -> Any:
-    """At least three dimensions: a matrix gets a last one, a vector one at each side."""
-
-    def deepened(x: Tensor) -> Tensor:
-        shape = x._type.shape
-        return x if len(shape) > 2 else reshaped(x, (*shape, 1) if len(shape) == 2 else (1, *shape, 1) if shape else (1, 1, 1))
-
-    return _at_least(tensors, deepened)
-
-
-def _at_least(tensors: tuple[Any, ...], deepened: Any) -> Any:
-    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return deepened(tensors[0])
-    return tuple([deepened(x) for x in (tensors[0] if len(tensors) == 1 else tensors)])
+    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    for i in range(rank - 1, -1, -1):
+        if a[i] != b[i] and 1 not in (a[i], b[i]):
+            raise RuntimeError(f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}")
+    return tuple([m if n == 1 else n for n, m in zip(a, b, strict=True)])
 
 
 # --- which memory -------------------------------------------------------------------------------
@@ -418,19 +391,9 @@ def _at_least(tensors: tuple[Any, ...], deepened: Any) -> Any:
 
 def shares_memory(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors are views of one storage (their elements need not overlap)."""
-    from tpc.storage import Alias
-
-    first, second = a._storage, b._storage
-    while isinstance(first, Alias):
-        first = first.target
-    while isinstance(second, Alias):
-        second = second.target
-    return first is second
+    return whole_storage(a) is whole_storage(b)
 
 
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors show the very same memory in the same way."""
     return shares_memory(input, tensor) and layout_of(input) == layout_of(tensor)
-
-
-__all__ = ["STATE", "whole_type"]
