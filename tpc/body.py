@@ -179,16 +179,14 @@ class Reverse:
 class SpentNode(Node):
     """The history of a result that was back-propagated inside the compiled function."""
 
-    __slots__ = ()
 
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         raise RuntimeError(f"{SECOND_TIME} (inside a compiled function)")
 
 
 class BodyNode(Node):
     """Back-propagates one compiled call."""
 
-    __slots__ = ("body", "inputs", "outputs", "versions")
 
     def __init__(self, body: Body, edges: Sequence[Edge | None], inputs: list[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         super().__init__(edges, [m.value.type for m in body.tracked])
@@ -200,11 +198,11 @@ class BodyNode(Node):
     def name(self) -> str:
         return f"Compiled[{self.body.name}]Backward"
 
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         if self.inputs is None or self.outputs is None:
             raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
         if all(g is None for g in grads):
-            return [None] * len(self.edges)
+            return [None] * len(self._edges)
         pattern = tuple(g is not None for g in grads)
         if STATE.grad_enabled:
             return self._differentiable(pattern, grads)
@@ -234,7 +232,7 @@ class BodyNode(Node):
         second = self.body.second
         if second is None or second.pattern != pattern:
             second = self.body.second = Second(self.body, pattern)
-        edges = [*self.edges, *[g._edge() for g in arriving]]
+        edges = [*self._edges, *[g._edge() for g in arriving]]
         outs, node = second.body.call([*self.inputs, *[g._array() for g in arriving]], edges)
         made = []
         for index, slot in second.results:
@@ -244,7 +242,7 @@ class BodyNode(Node):
             made.append(tensor)
         return made
 
-    def release(self) -> None:
+    def _release(self) -> None:
         self.inputs = self.outputs = None
 
 

@@ -12,7 +12,7 @@ from tpc.dtype import combine, default_dtype, promote, scalar_dtype
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.ops import elementwise, shape
 from tpc.ir.types import TensorType, category, is_differentiable, tensor_type
-from tpc.recording import NO_ATTRS, Recorded, constant, emit
+from tpc.recording import NO_ATTRS, Recorded, constant, emit, user_frame
 from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor, View
@@ -48,7 +48,7 @@ def record(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] 
     if STATE.grad_enabled:
         for t in operands:
             if t.__class__ is not Recorded and (t._node is not None or t._leaf or t._base is not None) and t._tracked():
-                make_node(defn, operands, attrs, results)
+                make_node(defn, operands, attrs, results, value.loc)
                 break
     return results
 
@@ -60,7 +60,7 @@ def record_view(source: Tensor, view: View) -> Tensor:
     if STATE.grad_enabled:
         made._refusal = source._refusal
         if (source._node is not None or source._leaf or source._base is not None) and source._tracked():
-            make_node(view.defn, (source,), view.attrs, made)
+            make_node(view.defn, (source,), view.attrs, made, STATE.loc or user_frame())
     else:
         made._refusal = source._refusal or NO_GRAD_VIEW
     return made
@@ -118,22 +118,31 @@ SCATTER = {shape.slice_: shape.slice_scatter, shape.diagonal: shape.diagonal_sca
 
 def promoted(operands: Sequence[Any], promotion: str) -> list[Any]:
     """Tensors and Python scalars brought to PyTorch's common dtype: casts for tensors, constants for scalars."""
-    first = operands[0]
-    dtype: str | None = first._type.dtype if isinstance(first, Tensor) else None
+    dtype: str | None = None
+    mixed = False
     for x in operands:
-        if not isinstance(x, Tensor) or x._type.dtype != dtype:
-            dtype = common_dtype(operands)
-            break
-    assert dtype is not None
+        if x.__class__ is Tensor or isinstance(x, Tensor):
+            if dtype is None:
+                dtype = x._type.dtype
+            elif x._type.dtype != dtype:
+                mixed = True
+        elif _CATEGORY.get(x.__class__, 9) > (category(dtype) if dtype is not None else -1):
+            mixed = True
+    if mixed or dtype is None:
+        dtype = common_dtype(operands)
     if promotion == "float" and category(dtype) < 2:
         dtype = default_dtype()
     out: list[Any] = []
     for x in operands:
-        if isinstance(x, Tensor):
+        if x.__class__ is Tensor or isinstance(x, Tensor):
             out.append(x if x._type.dtype == dtype else cast(x, dtype))
         else:
             out.append(constant(x.item() if isinstance(x, np.generic) else x, dtype))
     return out
+
+
+_CATEGORY = {bool: 0, int: 1, float: 2, complex: 3}
+"""Category of Python scalars: one that is not above a tensor's leaves its dtype alone."""
 
 
 def common_dtype(operands: Sequence[Any]) -> str:

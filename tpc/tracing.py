@@ -30,13 +30,11 @@ class Untraceable(TpcError, RuntimeError):
 class Boundary(Node):
     """Where a trace ends and the history of a tensor from outside begins."""
 
-    __slots__ = ("outside",)
-
     def __init__(self, tensor: Tensor, outside: Edge) -> None:
         super().__init__((), (tensor._type,))
         self.outside = outside
 
-    def run(self, grads: Grads) -> Any:
+    def _run(self, grads: Grads) -> Any:
         raise Untraceable(
             "backward() inside a compiled function reaches the history of a tensor that was computed outside of it. Compute that tensor "
             "inside the function, pass it detached, or return the loss and call backward() outside"

@@ -23,7 +23,7 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs or split:
         args, kwargs = _bound(cls, split, args, kwargs)
     ctx: FunctionNode = cls._backward_cls()
-    ctx.loc = STATE.loc or user_frame()
+    ctx._loc = STATE.loc or user_frame()
     slots = _slots(ctx, args)
     tensors = [t for t in slots if isinstance(t, Tensor)]
     ctx.needs_input_grad = tuple([isinstance(t, Tensor) and t._tracked() for t in slots])
@@ -47,7 +47,7 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     outer = STATE.grad_enabled, STATE.scope, STATE.loc
     STATE.grad_enabled = False
-    STATE.scope = Scope(cls.__name__, ctx.sequence, STATE.scope)
+    STATE.scope = Scope(cls.__name__, ctx._sequence, STATE.scope)
     STATE.loc = None
     try:
         if not split:
@@ -126,12 +126,12 @@ class _Outputs:
         self.dirty = _tensors(ctx.dirty_tensors, "mark_dirty")
         marked = _tensors(ctx.non_differentiable, "mark_non_differentiable")
         ctx._marked = frozenset(i for i, o in enumerate(outputs) if any(o is m for m in marked))
-        ctx.metas = tuple([o._type if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[misc]
-        self.differentiable = [recorded and isinstance(o, Tensor) and ctx.tracks(i) for i, o in enumerate(outputs)]
+        ctx._metas = tuple([o._type if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[misc]
+        self.differentiable = [recorded and isinstance(o, Tensor) and ctx._tracks(i) for i, o in enumerate(outputs)]
 
     def wrap(self, edges: Sequence[Any]) -> list[Any]:
         if self.recorded:
-            self.ctx.edges = tuple(edges)
+            self.ctx._edges = tuple(edges)
         self._check_dirty()
         return [self._one(i, o) if isinstance(o, Tensor) else o for i, o in enumerate(self.outputs)]
 

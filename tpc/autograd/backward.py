@@ -35,7 +35,7 @@ def _roots(tensors: Sequence[Any], grads: Sequence[Any]) -> list[tuple[Edge, Ten
 def _seed_edge(edge: GradientEdge, grad: Tensor | None, i: int) -> Tensor:
     from tpc.functions.factories import zeros_of
 
-    return seed(zeros_of(edge.node.metas[edge.output_nr]), grad, i)
+    return seed(zeros_of(edge.node._metas[edge.output_nr]), grad, i)
 
 
 def _input_edge(t: Any) -> Edge:

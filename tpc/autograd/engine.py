@@ -75,7 +75,7 @@ class Pass:
             waiting.setdefault(root, 0)
         stack = list(waiting)
         while stack:
-            for edge in stack.pop().edges:
+            for edge in stack.pop()._edges:
                 if edge is None:
                     continue
                 node = edge[0]
@@ -87,18 +87,18 @@ class Pass:
         return list(waiting)
 
     def _push(self, node: Node) -> None:
-        heapq.heappush(self.ready, (-node.sequence, id(node), node))
+        heapq.heappush(self.ready, (-node._sequence, id(node), node))
 
     def _arrive(self, node: Node, slot: int, grad: Tensor | None) -> None:
         buffer = self.buffers.get(node)
         if buffer is None:
-            buffer = self.buffers[node] = [None] * len(node.metas)
+            buffer = self.buffers[node] = [None] * len(node._metas)
         if grad is not None:
             old = buffer[slot]
             buffer[slot] = grad if old is None else _sum(old, grad)
 
     def _visit(self, node: Node) -> None:
-        grads = self.buffers.pop(node, None) or [None] * len(node.metas)
+        grads = self.buffers.pop(node, None) or [None] * len(node._metas)
         runs = self.needed is None or node in self.needed
         if node in self.captures:
             seen = grads if runs or not self.hook_captures else tensor_hooks(node, grads)
@@ -108,8 +108,8 @@ class Pass:
             return
         sent = self._call(node, grads)
         if not self.retain_graph:
-            node.release()
-        for edge, grad in zip(node.edges, sent, strict=True):
+            node._release()
+        for edge, grad in zip(node._edges, sent, strict=True):
             if edge is None:
                 continue
             upstream, slot = edge
@@ -122,15 +122,15 @@ class Pass:
 
     def _call(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
         grads = tensor_hooks(node, grads)
-        if node.retaining:
+        if node._retaining:
             _retain(node, grads)
-        if node.pre_hooks:
+        if node._pre_hooks:
             grads = _pre_hooks(node, grads)
-        STATE.scope = Scope(node.name(), node.sequence, self.scope)
-        STATE.loc = node.loc
-        sent = validated(node, node.run(grads))
+        STATE.scope = Scope(node.name(), node._sequence, self.scope)
+        STATE.loc = node._loc
+        sent = validated(node, node._run(grads))
         STATE.scope, STATE.loc = self.scope, None
-        if node.post_hooks:
+        if node._post_hooks:
             sent = _post_hooks(node, sent, grads)
         return sent
 
@@ -153,8 +153,8 @@ def _on_a_path(order: Sequence[Node], captures: set[Node], leaves: set[Node]) ->
     leading = captures | leaves
     needed = set(leaves)
     # A node is made after everything its edges lead to, accumulation nodes apart, which lead nowhere.
-    for node in sorted(order, key=lambda n: n.sequence):
-        if any(e is not None and e[0] in leading for e in node.edges):
+    for node in sorted(order, key=lambda n: n._sequence):
+        if any(e is not None and e[0] in leading for e in node._edges):
             needed.add(node)
             leading.add(node)
     return needed
@@ -175,7 +175,7 @@ def tensor_hooks(node: Node, grads: Grads) -> Grads:
         hooks = node.variable.__dict__.get("_hooks")
         table = {0: hooks} if hooks else {}
     else:
-        table = node.tensor_hooks or {}
+        table = node._tensor_hooks or {}
     if not table:
         return grads
     grads = list(grads)
@@ -202,14 +202,14 @@ def _checked(hook: Any, grad: Tensor, got: Any) -> Tensor:
 
 
 def _retain(node: Node, grads: Grads) -> None:
-    for slot, reference in (node.retaining or {}).items():
+    for slot, reference in (node._retaining or {}).items():
         tensor, grad = reference(), grads[slot]
         if tensor is not None and grad is not None:
             accumulate(tensor, grad)
 
 
 def _pre_hooks(node: Node, grads: Grads) -> Grads:
-    for hook in tuple((node.pre_hooks or {}).values()):
+    for hook in tuple((node._pre_hooks or {}).values()):
         got = hook(tuple(grads))
         if got is not None:
             grads = _replacement(hook, grads, got)
@@ -217,7 +217,7 @@ def _pre_hooks(node: Node, grads: Grads) -> Grads:
 
 
 def _post_hooks(node: Node, sent: Sequence[Tensor | None], grads: Grads) -> Sequence[Tensor | None]:
-    for hook in tuple((node.post_hooks or {}).values()):
+    for hook in tuple((node._post_hooks or {}).values()):
         got = hook(tuple(sent), tuple(grads))
         if got is not None:
             sent = _replacement(hook, sent, got)
@@ -241,13 +241,13 @@ def _replacement(hook: Any, old: Sequence[Tensor | None], got: Any) -> list[Tens
 def validated(node: Node, sent: Sequence[Any]) -> list[Tensor | None]:
     """Each gradient with the shape and dtype of the input it belongs to: summed down, cast, or an error."""
     out: list[Tensor | None] = []
-    for i, (edge, grad) in enumerate(zip(node.edges, sent, strict=True)):
+    for i, (edge, grad) in enumerate(zip(node._edges, sent, strict=True)):
         if edge is None or grad is None:
             out.append(None)
             continue
         if not isinstance(grad, Tensor):
-            raise RuntimeError(f"expected Variable or None (got {type(grad).__name__}) from {node.described()} at index {i}")
-        wanted = edge[0].metas[edge[1]]
+            raise RuntimeError(f"expected Variable or None (got {type(grad).__name__}) from {node._described()} at index {i}")
+        wanted = edge[0]._metas[edge[1]]
         out.append(grad if grad._type is wanted or grad._type == wanted else _fitted(node, i, grad, wanted))
     return out
 
@@ -259,15 +259,15 @@ def _fitted(node: Node, i: int, grad: Tensor, wanted: TensorType) -> Tensor:
     if grad._type.shape != wanted.shape:
         if not expands(wanted.shape, grad._type.shape):
             raise RuntimeError(
-                f"Function {node.described()} returned an invalid gradient at index {i} - got {list(grad._type.shape)} but expected "
+                f"Function {node._described()} returned an invalid gradient at index {i} - got {list(grad._type.shape)} but expected "
                 f"shape compatible with {list(wanted.shape)}"
             )
         grad = sum_to(grad, wanted.shape)
     if grad._type.dtype != wanted.dtype:
         if is_complex(grad._type.dtype) and not is_complex(wanted.dtype):
-            if not node.takes_real_part:
+            if not node._takes_real_part:
                 raise RuntimeError(
-                    f"Function {node.described()} returned an invalid gradient at index {i} - expected dtype "
+                    f"Function {node._described()} returned an invalid gradient at index {i} - expected dtype "
                     f"{wanted.dtype} but got {grad._type.dtype}: a complex gradient for a real input"
                 )
             from tpc.functions.elementwise import real

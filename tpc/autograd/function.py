@@ -130,7 +130,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 class _Once(Node):
     """Stands in a graph where a second derivative would go."""
 
-    def run(self, grads: Any) -> Any:
+    def _run(self, grads: Any) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     def name(self) -> str:

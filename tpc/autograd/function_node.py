@@ -15,23 +15,7 @@ from tpc.tensor import Tensor
 class FunctionNode(Node):
     """One application. Attributes that users set live in its `__dict__`."""
 
-    __slots__ = (
-        "__dict__",
-        "_arguments",
-        "_freed",
-        "_kept",
-        "_marked",
-        "_materialize",
-        "_materialize_non_diff_grads",
-        "_slots",
-        "dirty_tensors",
-        "needs_input_grad",
-        "non_differentiable",
-        "saved_for_forward",
-        "to_save",
-    )
-
-    takes_real_part = False
+    _takes_real_part = False
     _forward_cls: Any
     _is_legacy = False
 
@@ -89,8 +73,8 @@ class FunctionNode(Node):
         """What `save_for_backward` kept; `RuntimeError` after it was freed, or where a tensor was written since."""
         if self._freed:
             if self._forward_cls.clear_saved_tensors_on_access and self._kept == ():
-                raise RuntimeError(f"saved_tensors can only be accessed once for {self.described()}: it clears them on access")
-            raise RuntimeError(f"{SECOND_TIME} (saved by {self.described()})")
+                raise RuntimeError(f"saved_tensors can only be accessed once for {self._described()}: it clears them on access")
+            raise RuntimeError(f"{SECOND_TIME} (saved by {self._described()})")
         if self._kept is None:
             return ()
         unpacked = tuple(s.unpack(self) if s is not None else None for s in self._kept)
@@ -114,7 +98,7 @@ class FunctionNode(Node):
         """Frees what was saved."""
         self._freed, self._kept = True, None
 
-    release = release_saved
+    _release = release_saved
 
     def maybe_clear_saved_tensors(self) -> None:
         """Frees what was saved unless the current pass retains the graph."""
@@ -127,8 +111,8 @@ class FunctionNode(Node):
         """Calls the user's backward directly."""
         return self._backward()(self, *grads)
 
-    def tracks(self, slot: int) -> bool:
-        meta = self.metas[slot]
+    def _tracks(self, slot: int) -> bool:
+        meta = self._metas[slot]
         return meta is not None and slot not in self._marked and is_differentiable(meta.dtype)
 
     def __getattr__(self, name: str) -> Any:
@@ -147,16 +131,16 @@ class FunctionNode(Node):
             )
         return cls.vjp if has_vjp else cls.backward
 
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         given = [self._filled(slot, grad) for slot, grad in enumerate(grads)]
         returned = self._backward()(self, given) if self._forward_cls.boxed_grads_call else self._backward()(self, *given)
         return self._per_tensor(returned if isinstance(returned, tuple) else (returned,))
 
     def _filled(self, slot: int, grad: Tensor | None) -> Tensor | None:
-        meta: TensorType | None = self.metas[slot]
+        meta: TensorType | None = self._metas[slot]
         if grad is not None or meta is None or not self._materialize:
             return grad
-        if not self.tracks(slot) and not self._materialize_non_diff_grads:
+        if not self._tracks(slot) and not self._materialize_non_diff_grads:
             return None
         from tpc.functions.factories import zeros_of
 
@@ -174,7 +158,7 @@ class FunctionNode(Node):
             spread = spread[:expected]
         if len(spread) != expected:
             raise RuntimeError(
-                f"function {self.described()} returned an incorrect number of gradients (expected {expected}, got {len(spread)})"
+                f"function {self._described()} returned an incorrect number of gradients (expected {expected}, got {len(spread)})"
             )
         out = []
         for i, (grad, is_tensor) in enumerate(zip(spread, self._slots, strict=True)):
@@ -182,7 +166,7 @@ class FunctionNode(Node):
                 out.append(grad)
             elif grad is not None:
                 raise RuntimeError(
-                    f"function {self.described()} returned a gradient different than None at position {i + 1}, but the corresponding "
+                    f"function {self._described()} returned a gradient different than None at position {i + 1}, but the corresponding "
                     "forward input was not a Variable"
                 )
         return out

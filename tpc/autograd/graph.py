@@ -75,7 +75,7 @@ def hooks_of(tensor: Tensor, what: str = "hook") -> Hooks:
     edge = tensor._edge()
     if edge is None:
         raise RuntimeError(f"cannot register a {what} on a tensor that doesn't require gradient")
-    return edge[0].hooks_on(edge[1])
+    return edge[0]._hooks_on(edge[1])
 
 
 def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
@@ -102,9 +102,9 @@ def retain_grad(tensor: Tensor) -> None:
     node = tensor.grad_fn
     if node is None:
         return
-    if node.retaining is None:
-        node.retaining = {}
-    node.retaining[tensor._slot] = ref(tensor)
+    if node._retaining is None:
+        node._retaining = {}
+    node._retaining[tensor._slot] = ref(tensor)
     tensor.__dict__["_retains"] = True
 
 

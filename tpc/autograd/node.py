@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -58,44 +58,43 @@ class Hooks(OrderedDict[int, Any]):
 class Node:
     """One step of backward: gradients of its outputs in, gradients for `edges` out."""
 
-    __slots__ = ("__weakref__", "edges", "loc", "metas", "post_hooks", "pre_hooks", "retaining", "scope", "sequence", "tensor_hooks")
-
-    takes_real_part = True
+    _pre_hooks: Hooks | None = None
+    _post_hooks: Hooks | None = None
+    _tensor_hooks: dict[int, Hooks] | None = None
+    _retaining: dict[int, ref[Tensor]] | None = None
+    """Tensors whose `.grad` is filled too, by output."""
+    _loc: Any = None
+    """The user's line that made the node."""
+    _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 
     def __init__(self, edges: Sequence[Edge | None], metas: Sequence[TensorType]) -> None:
-        self.edges = tuple(edges)
-        self.metas = tuple(metas)
-        self.sequence = next(_sequence)
-        self.pre_hooks: Hooks | None = None
-        self.post_hooks: Hooks | None = None
-        self.tensor_hooks: dict[int, Hooks] | None = None
-        self.retaining: dict[int, ref[Tensor]] | None = None
-        self.loc: Any = None
-        self.scope: Any = None
+        self._edges = tuple(edges)
+        self._metas = tuple(metas)
+        self._sequence = next(_sequence)
 
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         """Gradients for `edges` from those of the outputs; None where there is none."""
         raise NotImplementedError
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Drops what was saved: the pass does not retain the graph."""
 
-    def tracks(self, slot: int) -> bool:
+    def _tracks(self, slot: int) -> bool:
         """Whether output `slot` carries a gradient."""
-        return is_differentiable(self.metas[slot].dtype)
+        return is_differentiable(self._metas[slot].dtype)
 
     def name(self) -> str:
         return type(self).__name__
 
-    def described(self) -> str:
+    def _described(self) -> str:
         """The node and the user's line that made it, for messages."""
-        loc = resolve_loc(self.loc)
+        loc = resolve_loc(self._loc)
         return self.name() + (f" at {loc}" if loc is not None else "")
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        return tuple(edge if edge is not None else (None, 0) for edge in self.edges)
+        return tuple(edge if edge is not None else (None, 0) for edge in self._edges)
 
     @property
     def requires_grad(self) -> bool:
@@ -103,29 +102,29 @@ class Node:
 
     @property
     def _input_metadata(self) -> tuple[TensorType, ...]:
-        return self.metas
+        return self._metas
 
     @property
     def _sequence_nr(self) -> int:
-        return self.sequence
+        return self._sequence
 
     def register_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """`hook(grad_inputs, grad_outputs)` after this node ran; may return a replacement for grad_inputs."""
-        if self.post_hooks is None:
-            self.post_hooks = Hooks()
-        return self.post_hooks.add(hook)
+        if self._post_hooks is None:
+            self._post_hooks = Hooks()
+        return self._post_hooks.add(hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
         """`hook(grad_outputs)` before this node runs; may return a replacement."""
-        if self.pre_hooks is None:
-            self.pre_hooks = Hooks()
-        return self.pre_hooks.add(hook)
+        if self._pre_hooks is None:
+            self._pre_hooks = Hooks()
+        return self._pre_hooks.add(hook)
 
-    def hooks_on(self, slot: int) -> Hooks:
+    def _hooks_on(self, slot: int) -> Hooks:
         """Tensor hooks of output `slot`."""
-        if self.tensor_hooks is None:
-            self.tensor_hooks = {}
-        return self.tensor_hooks.setdefault(slot, Hooks())
+        if self._tensor_hooks is None:
+            self._tensor_hooks = {}
+        return self._tensor_hooks.setdefault(slot, Hooks())
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -134,17 +133,15 @@ class Node:
 class AccumulateGrad(Node):
     """Adds what arrives to a leaf's `.grad`."""
 
-    __slots__ = ("variable",)
-
     def __init__(self, variable: Tensor) -> None:
         super().__init__((), (variable._type,))
-        self.sequence = LAST
+        self._sequence = LAST
         self.variable = variable
 
-    def hooks_on(self, slot: int) -> Hooks:
+    def _hooks_on(self, slot: int) -> Hooks:
         return leaf_hooks(self.variable)
 
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         (grad,) = grads
         if grad is not None:
             accumulate(self.variable, grad)
@@ -185,12 +182,10 @@ def _untracked(grad: Tensor) -> Tensor:
 class Overwritten(Node):
     """A tracked tensor took a content that needs no gradient: what made it before gets zeros."""
 
-    __slots__ = ()
-
-    def run(self, grads: Grads) -> Sequence[Any]:
+    def _run(self, grads: Grads) -> Sequence[Any]:
         from tpc.functions.factories import zeros_of
 
-        return [zeros_of(t) for t in self.metas]
+        return [zeros_of(t) for t in self._metas]
 
     def name(self) -> str:
         return "CopyBackwards"
@@ -199,40 +194,43 @@ class Overwritten(Node):
 class OpNode(Node):
     """The node of a built-in op; its formulas come from the table of rules."""
 
-    __slots__ = ("attrs", "formulas", "saved", "types", "variadic")
+    plan: Any
+    """Which operands get a gradient, by which formula, and what is saved for that (`rules.Plan`)."""
+    saved: list[Any] | None
+    """What the plan says, in its order; None once freed."""
+    attrs: Mapping[str, Any]
+    operand_types: Sequence[TensorType]
 
-    formulas: Sequence[tuple[int, Any]]
-    """(operand position, formula) for each operand that needs a gradient."""
-    saved: dict[str, Any] | None
-    types: dict[str, Any]
-
-    def run(self, grads: Grads) -> Sequence[Any]:
-        out: list[Tensor | None] = [None] * len(self.edges)
+    def _run(self, grads: Grads) -> Sequence[Any]:
+        out: list[Tensor | None] = [None] * len(self._edges)
         if all(g is None for g in grads):
             return out
         g = grads[0] if len(grads) == 1 else self._filled(grads)
-        saved = self._saved()
-        for position, formula in self.formulas:
-            got = formula.function(g, *[saved[n] if n in saved else self._given(n) for n in formula.names])
+        given = self._saved()
+        for position, formula in self.plan.formulas:
+            got = formula.function(g, *[given[n] if n in given else self._given(n) for n in formula.names])
             if formula.variadic:
-                return tuple(x if e is not None else None for x, e in zip(got, self.edges, strict=True))
-            out[position] = got
+                out[position:] = [x if e is not None else None for x, e in zip(got, self._edges[position:], strict=True)]
+            else:
+                out[position] = got
         return out
 
     def _given(self, name: str) -> Any:
-        return self.types[name[:-5]] if name.endswith("_type") else self.attrs[name]
+        if name in self.attrs:
+            return self.attrs[name]
+        return self.plan.type_of(name, self.operand_types)
 
     def _filled(self, grads: Grads) -> Grads:
         from tpc.functions.factories import zeros_of
 
-        return [zeros_of(t) if g is None and is_differentiable(t.dtype) else g for g, t in zip(grads, self.metas, strict=True)]
+        return [zeros_of(t) if g is None and is_differentiable(t.dtype) else g for g, t in zip(grads, self._metas, strict=True)]
 
     def _saved(self) -> dict[str, Any]:
         if self.saved is None:
-            raise RuntimeError(f"{SECOND_TIME} ({self.described()})")
-        return {name: _unpacked(s, self) for name, s in self.saved.items()}
+            raise RuntimeError(f"{SECOND_TIME} ({self._described()})")
+        return {name: _unpacked(s, self) for (name, _), s in zip(self.plan.saves, self.saved, strict=True)}
 
-    def release(self) -> None:
+    def _release(self) -> None:
         if self.saved:
             self.saved = None
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tpc.autograd.node import OpNode
 from tpc.autograd.saved import SavedTensor
 from tpc.ir.opdef import AttrValue, OpDef
-from tpc.ir.types import is_differentiable
-from tpc.recording import Recorded, user_frame
-from tpc.state import STATE
+from tpc.ir.types import TensorType, is_differentiable
+from tpc.recording import Recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +31,53 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """What a node does whose operands need gradients in one particular pattern."""
+
+    formulas: tuple[tuple[int, Formula], ...]
+    """(operand position, formula)."""
+    saves: tuple[tuple[str, int], ...]
+    """(name, operand position): a tensor to save; position `RESULT` is the result, one from `REST` on all operands from there."""
+    names: tuple[str, ...]
+    variadic: bool
+
+    def type_of(self, name: str, types: Sequence[TensorType]) -> Any:
+        """The type that a formula asks for as ``x_type``; all types of the rest of a variadic op."""
+        position = self.names.index(name.removesuffix("_type"))
+        if self.variadic and position == len(self.names) - 1:
+            return tuple(types[position:])
+        return types[position]
+
+
+RESULT = -1
+REST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """Formulas by operand position (a variadic op has one, for all), and the node class that PyTorch names for the op."""
+    """Formulas by operand position (the last of a variadic op serves all the rest), and the node class that PyTorch names for the op."""
 
     formulas: Mapping[int, Formula]
     node: type[OpNode]
-    variadic: bool = False
+    names: tuple[str, ...]
+    variadic: bool
+    plans: dict[tuple[bool, ...], Plan] = field(default_factory=dict)
+
+    def plan(self, needs: tuple[bool, ...]) -> Plan:
+        """The plan for operands that need gradients as `needs` says."""
+        found = self.plans.get(needs)
+        if found is None:
+            found = self.plans[needs] = self._plan(needs)
+        return found
+
+    def _plan(self, needs: tuple[bool, ...]) -> Plan:
+        formulas = tuple((i, f) for i, f in self.formulas.items() if (any(needs[i:]) if f.variadic else needs[i]))
+        saves: dict[str, int] = {}
+        for _, formula in formulas:
+            for name in formula.saves:
+                position = RESULT if name == "y" else self.names.index(name)
+                saves[name] = position + REST if self.variadic and position == len(self.names) - 1 else position
+        return Plan(formulas, tuple(saves.items()), self.names, self.variadic)
 
 
 RULES: dict[OpDef, Rule] = {}
@@ -65,7 +105,7 @@ def derivative(defn: OpDef, **formulas: Callable[..., Any]) -> None:
                 raise ValueError(f"{defn.name}: its formula for {operand} asks for {n!r}, which is neither operand nor attribute")
         is_rest = variadic and operand == names[-1]
         entries[names.index(operand)] = Formula(function, parameters, tuple(n for n in parameters if n in names or n == "y"), is_rest)
-    RULES[defn] = Rule(entries, type(node_name(defn.name), (OpNode,), {"__slots__": ()}), variadic)
+    RULES[defn] = Rule(entries, type(node_name(defn.name), (OpNode,), {}), names, variadic)
 
 
 def not_differentiable(*defns: OpDef) -> None:
@@ -76,19 +116,19 @@ def not_differentiable(*defns: OpDef) -> None:
 class NotImplementedNode(OpNode):
     """Stands where an op has no derivative, and says so when back-propagated."""
 
-    __slots__ = ("op",)
+    op: str
 
-    def run(self, grads: Any) -> Sequence[Any]:
-        raise NotImplementedError(f"derivative for {self.op} is not implemented ({self.described()})")
+    def _run(self, grads: Any) -> Sequence[Any]:
+        raise NotImplementedError(f"derivative for {self.op} is not implemented ({self._described()})")
 
 
-def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue], results: Any) -> None:
+def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue], results: Any, loc: Any) -> None:
     """Gives the results of a recorded op their node. At least one operand requires grad."""
     if defn in NOT_DIFFERENTIABLE:
         return
     outputs = results if results.__class__ is tuple else (results,)
     metas = [t._type for t in outputs]
-    if not any(is_differentiable(t.dtype) for t in metas):
+    if not any([is_differentiable(t.dtype) for t in metas]):
         return
     edges = [None if t.__class__ is Recorded else t._edge() for t in operands]
     rule = RULES.get(defn)
@@ -98,43 +138,20 @@ def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValu
         node.op = defn.name
     else:
         node = rule.node(edges, metas)
-        _save(node, defn, rule, edges, operands, outputs)
+        plan = node.plan = rule.plan(tuple([e is not None for e in edges]))
+        node.operand_types = [t.type if t.__class__ is Recorded else t._type for t in operands]
+        node.saved = [_save(position, operands, outputs) for _, position in plan.saves]
     node.attrs = attrs
-    node.loc = STATE.loc or user_frame()
+    node._loc = loc
     for slot, t in enumerate(outputs):
         if is_differentiable(t._type.dtype):
             t._node, t._slot = node, slot
 
 
-def _save(node: OpNode, defn: OpDef, rule: Rule, edges: Sequence[Any], operands: Sequence[Any], outputs: Sequence[Any]) -> None:
-    names = defn.operands
-    formulas = []
-    saved: dict[str, Any] = {}
-    for position, formula in rule.formulas.items():
-        if formula.variadic:
-            if not any(e is not None for e in edges[position:]):
-                continue
-        elif edges[position] is None:
-            continue
-        formulas.append((position, formula))
-        for n in formula.saves:
-            if n in saved:
-                continue
-            if n == "y":
-                saved[n] = SavedTensor(outputs[0], True, 0)
-            elif "*" + n == names[-1]:
-                saved[n] = tuple(_saved_operand(t) for t in operands[len(names) - 1 :])
-            else:
-                saved[n] = _saved_operand(operands[names.index(n)])
-    node.formulas = formulas
-    node.saved = saved
-    if rule.variadic:
-        fixed = len(names) - 1
-        node.types = {n: operands[i]._type if operands[i].__class__ is not Recorded else operands[i].type for i, n in enumerate(names[:fixed])}
-        node.types[names[-1][1:]] = tuple(t._type if t.__class__ is not Recorded else t.type for t in operands[fixed:])
-    else:
-        node.types = {n: t.type if t.__class__ is Recorded else t._type for n, t in zip(names, operands, strict=True)}
-
-
-def _saved_operand(t: Any) -> Any:
-    return t if t.__class__ is Recorded else SavedTensor(t)
+def _save(position: int, operands: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    if position == RESULT:
+        return SavedTensor(outputs[0], True, 0)
+    if position >= REST:
+        return tuple(_save(i, operands, outputs) for i in range(position - REST, len(operands)))
+    operand = operands[position]
+    return operand if operand.__class__ is Recorded else SavedTensor(operand)

@@ -71,7 +71,7 @@ class SavedTensor:
         if self.tensor is not None:
             return self.tensor
         made = Tensor(self.storage, self.type, self.views)
-        if node.tracks(self.slot):
+        if node._tracks(self.slot):
             made._node, made._slot = node, self.slot
         return made
 
@@ -80,7 +80,7 @@ class SavedTensor:
         if not isinstance(got, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(got).__name__}")
         made = got.detach()
-        edge = (node, self.slot) if self.is_output and node.tracks(self.slot) else self.edge
+        edge = (node, self.slot) if self.is_output and node._tracks(self.slot) else self.edge
         if edge is not None:
             made._node, made._slot = edge
         return made
@@ -92,7 +92,7 @@ class SavedTensor:
         raise RuntimeError(
             f"one of the variables needed for gradient computation has been modified by an inplace operation: [tpc.{_kind(self.type.dtype)} "
             f"{list(self.type.shape)}]{maker} is at version {found}; expected version {self.version} instead. It was saved by "
-            f"{node.described()}. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            f"{node._described()}. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tpc.autograd.set_detect_anomaly(True)."
         )
 
