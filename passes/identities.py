@@ -24,6 +24,8 @@ class Context(NamedTuple):
 
     builder: Builder
     readers: Sequence[int]
+    ordered: bool
+    """Whether a reader of the result depends on the order of its elements in memory, as sums and products do in their last bits."""
 
     def again(self, op: Op, *operands: Value, **changed: AttrValue) -> Value:
         """The result of the same op on other operands, some attributes changed."""

@@ -45,8 +45,10 @@ def _round(program: Program, evaluate: Evaluate | None) -> Program:
             readers[value].append(value.op)
     for op in program.ops:
         candidate = _candidate(rewriter, op)
+        ordered = not all(reader.defn.elementwise for result in op.results for reader in readers[result])
+        context = Context(rewriter, [len(readers[v]) for v in op.operands], ordered)
         with rewriter.at(op):
-            simpler = _simpler(Context(rewriter, [len(readers[v]) for v in op.operands]), candidate, evaluate)
+            simpler = _simpler(context, candidate, evaluate)
         if simpler is None:
             rewriter.copy(op, candidate.operands)
         else:
@@ -67,11 +69,20 @@ def _simpler(context: Context, op: Op, evaluate: Evaluate | None) -> Value | Non
     if len(op.results) != 1 or not op.operands or op.body is not None:
         return None
     for identity in IDENTITIES.get(op.name, ()):
-        if (value := identity(context, op)) is not None and value.type == op.result.type:
+        value = identity(context, op)
+        if value is not None and value.type == op.result.type and not (context.ordered and _may_have_gaps(value, op)):
             return value
     if evaluate is not None and (value := _folded(context.builder, op, evaluate)) is not None:
         return value
     return _without_broadcasts(context, op) if op.defn.elementwise else None
+
+
+def _may_have_gaps(value: Value, op: Op) -> bool:
+    """Whether a view stands in for an array that is row-major: what reads it might then add in another order."""
+    if value.op is None or not value.op.defn.view:
+        return False
+    seen = value.op.operands[0].op
+    return not op.defn.view or (seen is not None and seen.defn.view)
 
 
 def _is_constant(value: Value) -> bool:
@@ -116,4 +127,6 @@ def _without_broadcasts(context: Context, op: Op) -> Value | None:
     result = context.again(op, *narrow)
     if result.type == op.result.type:
         return result
+    if context.ordered:
+        return None
     return context.builder.emit1("broadcast_to", result, shape=op.result.type.shape)

@@ -128,6 +128,9 @@ class Lowering:
             self.names[value] = self._home(value)
         pairs = self.plan.overwritten[op]
         arguments, outs = [self.names[v] for v in op.operands], [self.names[v] for v in op.results]
+        for j, i in pairs:
+            # The same memory; but what stands for the operand may be a view that NumPy does not let us write to.
+            arguments[i] = outs[j]
         cut = cut_of(op, [self.plan.strides[v] for v in op.operands])
         if cut is not None:
             blocks = Blocks(op, pairs, cut, self.threads, _write_block)

@@ -254,3 +254,19 @@ def test_empty_and_scalar_arrays():
     }"""
     a, b, c = executable(text).run([np.empty((0, 3), np.float32), np.array(1.0, np.float32)])
     assert a.shape == (0, 3) and np.array_equal(b, np.zeros(3)) and c.shape == () and type(c) is np.ndarray
+
+
+def test_a_fusion_may_write_over_what_a_read_only_view_shows():
+    """NumPy's broadcast views are read-only; one that shows all of a dying value is overwritten all the same."""
+    text = """
+    program @f (%x: f32[1]) -> (f32[1,1]) {
+      %0 = exp %x : f32[1]
+      %1 = broadcast_to %0 {shape=[1,1]} : f32[1,1]
+      %2 = fusion %1 : f32[1,1]
+        body @fused (%a: f32[1,1]) {
+          %0 = neg %a : f32[1,1]
+          return %0
+        }
+      return %2
+    }"""
+    assert executable(text).run([np.zeros(1, np.float32)])[0].item() == -1.0

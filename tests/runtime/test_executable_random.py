@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.ir.programs import programs
+from tests.runtime.reference import reference
 from tpc.ir.program import Program
 from tpc.ir.verify import verify
 from tpc.passes import pipeline
@@ -48,14 +49,14 @@ def assert_same(program: Program, arrays: list[np.ndarray], wanted, failed) -> N
 @given(programs())
 def test_executable_equals_interpreter(case):
     program, arrays = case
-    assert_same(program, arrays, *outcome(lambda a: interpret(program, a), arrays))
+    assert_same(program, arrays, *outcome(lambda a: reference(program, a), arrays))
 
 
 @relaxed
 @given(programs(), st.sampled_from([0.0, 0.5, 1.0]))
 def test_passes_keep_values(case, memory_budget):
     program, arrays = case
-    wanted = outcome(lambda a: interpret(program, a), arrays)
+    wanted = outcome(lambda a: reference(program, a), arrays)
     for name in ("simplify", "cse", "partition", "fuse", "schedule"):
         only = [p.__name__ for p in pipeline.PASSES if p.__name__ != name]
         after = pipeline.run(program, pipeline.standard(interpret, memory_budget, skip=only), verify=verify)
@@ -69,7 +70,7 @@ def test_passes_keep_values(case, memory_budget):
 def test_blocks_keep_values(case, cache_bytes):
     """Fusions of every size are cut into blocks, which two threads share."""
     program, arrays = case
-    wanted = outcome(lambda a: interpret(program, a), arrays)
+    wanted = outcome(lambda a: reference(program, a), arrays)
     with mock.patch.multiple(blocks, CACHE_BYTES=cache_bytes, SHARED_FROM=1):
         assert_same(pipeline.run(program, pipeline.standard(interpret), verify=verify), arrays, *wanted)
 
@@ -79,7 +80,7 @@ def test_blocks_keep_values(case, cache_bytes):
 def test_donated_inputs(case):
     """Inputs that are written may be overwritten, others not; a run that fails changes nothing."""
     program, arrays = case
-    wanted, failed = outcome(lambda a: interpret(program, a), arrays)
+    wanted, failed = outcome(lambda a: reference(program, a), arrays)
     program = pipeline.run(program, pipeline.standard(interpret), verify=verify)
     donated = frozenset(w for w in program.writes if w is not None)
     given_arrays = [a.copy() for a in arrays]
