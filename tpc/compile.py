@@ -249,11 +249,16 @@ class Variant:
             return _tensor(x, leaves)
         if x.__class__ is not Made:
             return x
-        storage = made.get(x.output)
-        if storage is None:
-            array = outs[x.output]
-            storage = made[x.output] = Storage(Recorded(None, (), NO_ATTRS, self.outcome.outputs[x.output].type, 0, array))
-        tensor = Tensor(storage, x.value.type, x.views)
+        if x.storage is not None:
+            storage = _storage(x.storage, leaves)
+            tensor = Tensor(storage, x.value.type, x.views, _tensor(x.base, leaves) if x.base is not None else None)
+            tensor._refusal = x.refusal
+        else:
+            found = made.get(x.output)
+            if found is None:
+                array = outs[x.output]
+                found = made[x.output] = Storage(Recorded(None, (), NO_ATTRS, self.outcome.outputs[x.output].type, 0, array))
+            tensor = Tensor(found, x.value.type, x.views)
         if x.edge is not None:
             slot = self.tracked.get(id(x))
             tensor._node, tensor._slot = (SpentNode((), (x.value.type,)), 0) if slot is None else (node, slot)

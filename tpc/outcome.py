@@ -23,13 +23,16 @@ class Source(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A tensor that the trace made: the output that is its storage, the view of it, and its gradient edge."""
+    """A tensor that the trace made: the output (or the source) that is its storage, the view of it, and its gradient edge."""
 
     output: int
     views: tuple[View, ...]
     value: Recorded
     edge: Edge | None
-    leaf: bool
+    leaf: bool = False
+    storage: Source | None = None
+    base: Source | None = None
+    refusal: str | None = None
 
 
 @dataclass
@@ -131,21 +134,25 @@ class _Reader:
             elif name == "_leaf":
                 self.out.flags.append((source, new))
             elif name == "_node" and tensor._base is None and self.edges[id(tensor)] is not None:
-                made = Made(-1, (), tensor._read(), self.edges[id(tensor)], False)
+                made = Made(-1, (), tensor._read(), self.edges[id(tensor)])
                 self.out.moved.append((source, made))
 
     def _result(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
             return x
-        if x._storage.trace is not self.trace:
+        if x._trace is not self.trace:
             return self._tensor_source(x)
         edge = x._edge()
         leaf = x._node is None and x._leaf
+        edge = None if leaf else edge
         storage = x._storage
+        if storage.trace is not self.trace:
+            base = x._base if x._base is not None and x._base._trace is not self.trace else None
+            return Made(-1, x._views, x._read(), edge, leaf, self._storage_source(storage), self._tensor_source(base) if base is not None else None, x._refusal)
         key = id(storage)
         if key not in self.storages:
             self.storages[key] = self._output(storage.read())
-        return Made(self.storages[key], x._views, x._read(), None if leaf else edge, leaf)
+        return Made(self.storages[key], x._views, x._read(), edge, leaf)
 
     def _output(self, value: Recorded) -> int:
         self.out.outputs.append(value)

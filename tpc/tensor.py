@@ -50,6 +50,7 @@ class Tensor:
         "_slot",
         "_storage",
         "_tangent",
+        "_trace",
         "_type",
         "_views",
     )
@@ -71,6 +72,8 @@ class Tensor:
         self._read_from: Recorded | None = None
         self._read_value: Recorded | None = None
         self._tangent: Any = None
+        self._trace = STATE.trace
+        """The trace that made this tensor (its memory may come from outside all the same)."""
 
     # --- value ---
 
@@ -156,7 +159,7 @@ class Tensor:
         if self._base is not None and self._base_edits != self._base._edits:
             self._rederive()
         trace = STATE.trace
-        if trace is not None and self._storage.trace is not trace:
+        if trace is not None and self._trace is not trace:
             return trace.edge(self)
         if self._node is not None:
             return self._node, self._slot
@@ -180,7 +183,7 @@ class Tensor:
         base = self._base
         assert base is not None
         trace = STATE.trace
-        if trace is not None and self._storage.trace is not trace:
+        if trace is not None and self._trace is not trace:
             trace.remember(self, "_node", "_slot", "_base_edits")
         self._base_edits = base._edits
         moved: Tensor = base
@@ -216,7 +219,7 @@ class Tensor:
         if value and not is_differentiable(self._type.dtype):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         trace = STATE.trace
-        if trace is not None and self._storage.trace is not trace:
+        if trace is not None and self._trace is not trace:
             trace.remember(self, "_leaf")
         self._leaf = bool(value)
 
@@ -335,7 +338,7 @@ class Tensor:
 
     def _get_grad(self) -> Tensor | None:
         trace = STATE.trace
-        if trace is not None and self._storage.trace is not trace:
+        if trace is not None and self._trace is not trace:
             trace.grad_was_read(self)
         return self._grad
 
@@ -354,7 +357,7 @@ class Tensor:
 
     def _set_grad(self, value: Tensor | None) -> None:
         trace = STATE.trace
-        if trace is not None and self._storage.trace is not trace:
+        if trace is not None and self._trace is not trace:
             trace.remember(self, "_grad")
         self._grad = value
 
@@ -399,7 +402,7 @@ def _rebase(base: Tensor, content: Tensor) -> None:
 
         edge = Overwritten((old,), (base._type,)), 0
     trace = STATE.trace
-    if trace is not None and base._storage.trace is not trace:
+    if trace is not None and base._trace is not trace:
         trace.remember(base, "_node", "_slot", "_edits")
     base._node, base._slot = edge
     base._edits += 1
