@@ -10,7 +10,7 @@ from tpc.functions.factories import filled
 from tpc.ir.ops import elementwise as ops
 from tpc.ir.types import tensor_type
 from tpc.record import SCALARS, cast, record
-from tpc.tensor import Tensor, _rebase
+from tpc.tensor import Tensor
 
 
 def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -134,7 +134,5 @@ def detach_(self: Tensor) -> Tensor:
     """Drops the history."""
     if self._base is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
-    if self._node is not None:
-        _rebase(self, self.detach())
-    self.requires_grad = False
+    self._forget_history()
     return self

@@ -130,8 +130,13 @@ _ROOMS = tuple(str(Path(_HOUSE, room).resolve()) + "/" for room in ("ir", "passe
 _ours: dict[CodeType, bool] = {}
 
 
+def is_ours(path: str) -> bool:
+    """Whether a file is tpc's own."""
+    return path.startswith(_ROOMS)
+
+
 def _is_ours(code: CodeType) -> bool:
-    ours = _ours[code] = code.co_filename.startswith(_ROOMS)
+    ours = _ours[code] = is_ours(code.co_filename)
     return ours
 
 

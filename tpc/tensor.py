@@ -255,6 +255,14 @@ class Tensor:
             made._node, made._slot = edge
         return made
 
+    def _forget_history(self) -> None:
+        """Makes this tensor a leaf that needs no gradient."""
+        trace = STATE.trace
+        if trace is not None and self._trace is not trace:
+            trace.remember(self, "_node", "_slot", "_edits", "_leaf")
+        self._node, self._slot, self._leaf = None, 0, False
+        self._edits += 1
+
     # --- writing ---
 
     def _refuse_write(self) -> None:

@@ -93,6 +93,7 @@ derivative(
     a=lambda g, b: f.div(g, _conj(b)),
     b=lambda g, a, b: f.mul(f.neg(g), _conj(f.div(f.div(a, b), b))),
 )
+derivative(ops.floor_divide, a=_nothing, b=_nothing)
 derivative(ops.remainder, a=lambda g: g, b=lambda g, a, b: f.mul(f.neg(g), f.div(a, b, rounding_mode="floor")))
 derivative(ops.fmod, a=lambda g: g, b=lambda g, a, b: f.mul(f.neg(g), f.div(a, b, rounding_mode="trunc")))
 derivative(

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tpc.autograd import anomaly_mode
 from tpc.autograd.node import AccumulateGrad, Edge, Grads, Node, accumulate
 from tpc.ir.types import TensorType, is_complex, is_differentiable
 from tpc.recording import Scope
@@ -128,11 +129,23 @@ class Pass:
             grads = _pre_hooks(node, grads)
         STATE.scope = Scope(node.name(), node._sequence, self.scope)
         STATE.loc = node._loc
-        sent = validated(node, node._run(grads))
+        sent = _watched(node, grads) if STATE.anomaly else validated(node, node._run(grads))
         STATE.scope, STATE.loc = self.scope, None
         if node._post_hooks:
             sent = _post_hooks(node, sent, grads)
         return sent
+
+
+def _watched(node: Node, grads: Grads) -> list[Tensor | None]:
+    """Runs a node in anomaly mode."""
+    try:
+        sent = validated(node, node._run(grads))
+        if STATE.anomaly_check_nan:
+            anomaly_mode.check_nan(node, sent)
+    except Exception:
+        anomaly_mode.explain(node)
+        raise
+    return sent
 
 
 class _Running(threading.local):

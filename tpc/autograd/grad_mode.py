@@ -15,7 +15,7 @@ def is_grad_enabled() -> bool:
     return STATE.grad_enabled
 
 
-class _Switch:
+class Switch:
     """A context manager that is also a decorator of functions and generators."""
 
     def __enter__(self) -> Any:
@@ -24,7 +24,7 @@ class _Switch:
     def __exit__(self, *exc: object) -> None:
         raise NotImplementedError
 
-    def clone(self) -> _Switch:
+    def clone(self) -> Switch:
         return type(self)()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +54,7 @@ class _Switch:
         return switched
 
 
-class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's spelling
+class set_grad_enabled(Switch):  # noqa: N801 - PyTorch's spelling
     """Switches recording on or off: at once when called as a function, for a block as a context manager."""
 
     def __init__(self, mode: bool) -> None:
@@ -76,7 +76,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's spelling
         return super().__call__(function)
 
 
-class _Fixed(_Switch):
+class _Fixed(Switch):
     mode: bool
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
@@ -109,7 +109,7 @@ class enable_grad(_Fixed):  # noqa: N801 - PyTorch's spelling
     mode = True
 
 
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's spelling
+class inference_mode(Switch):  # noqa: N801 - PyTorch's spelling
     """Nothing inside is recorded for backward, and what is made inside never can be."""
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:

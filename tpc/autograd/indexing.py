@@ -8,6 +8,7 @@ from __future__ import annotations
 from tpc.autograd.rules import derivative, not_differentiable
 from tpc.functions.elementwise import conj, div, eq, logical_and, mul, sub, where
 from tpc.functions.factories import ones_of, zeros_of
+from tpc.ir.opdef import AttrValue
 from tpc.ir.ops import indexing as ops
 from tpc.ir.ops import shape as shape_ops
 from tpc.ir.types import TensorType
@@ -50,7 +51,7 @@ derivative(ops.index_put, x=_index_put_x, values=_index_put_values)
 
 
 def _added_at(g: Tensor, x_type: TensorType, index: Tensor, dim: int) -> Tensor:
-    attrs = {"dim": dim, "reduce": "sum", "include_self": True}
+    attrs: dict[str, AttrValue] = {"dim": dim, "reduce": "sum", "include_self": True}
     return record(ops.scatter_reduce, (_zeros(g, x_type), index, g), attrs)  # type: ignore[no-any-return]
 
 
@@ -98,7 +99,7 @@ class _Scatter:
         return record(ops.scatter_reduce, (start, self.index, src), {"dim": self.dim, "reduce": "sum", "include_self": True})  # type: ignore[no-any-return]
 
     def reduced(self, x: Tensor, src: Tensor) -> Tensor:
-        attrs = {"dim": self.dim, "reduce": self.reduce, "include_self": self.include_self}
+        attrs: dict[str, AttrValue] = {"dim": self.dim, "reduce": self.reduce, "include_self": self.include_self}
         return record(ops.scatter_reduce, (x, self.index, src), attrs)  # type: ignore[no-any-return]
 
     def mean_count(self, g: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from tpc.autograd import anomaly_mode
 from tpc.autograd.saved import SECOND_TIME
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, resolve_loc
@@ -72,6 +73,8 @@ class Node:
         self._edges = tuple(edges)
         self._metas = tuple(metas)
         self._sequence = next(_sequence)
+        if STATE.anomaly:
+            self.__dict__["_made_at"] = anomaly_mode.forward_traceback()
 
     def _run(self, grads: Grads) -> Sequence[Any]:
         """Gradients for `edges` from those of the outputs; None where there is none."""

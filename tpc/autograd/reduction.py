@@ -40,8 +40,8 @@ def _mean(g: Tensor, dims: Dims, keepdim: bool, x_type: TensorType) -> Tensor:
 def _extreme(g: Tensor, x: Tensor, y: Tensor, dims: Dims, keepdim: bool) -> Tensor:
     """Equal extremes share the gradient."""
     mask = f.eq(x, restored(y, dims, keepdim, x._type))
-    share = f.div(restored(g, dims, keepdim, x._type), r.sum(mask, dims, keepdim=True))
-    return f.where(mask, share, 0)  # type: ignore[no-any-return]
+    part = f.mul(restored(g, dims, keepdim, x._type), mask)
+    return f.div(part, r.sum(mask, dims, keepdim=True))
 
 
 def _prod(g: Tensor, x: Tensor, y: Tensor, dims: Dims, keepdim: bool) -> Tensor:
@@ -79,8 +79,10 @@ def _odd(x: Tensor, n: int, last: int) -> Tensor:
 def _var(g: Tensor, x: Tensor, dims: Dims, correction: Any, keepdim: bool) -> Tensor:
     free = _count(dims, x._type) - correction
     centred = f.sub(x, r.mean(x, dims, keepdim=True))
-    scale = 2.0 / free if free > 0 else math.inf if free == 0 else 2.0 / free
-    return f.mul(f.mul(restored(g, dims, keepdim, x._type), scale), centred)
+    spread = restored(g, dims, keepdim, x._type)
+    if free <= 0:
+        return f.mul(spread, f.where(f.eq(centred, 0), math.nan, math.inf))
+    return f.mul(f.mul(spread, 2.0 / free), centred)
 
 
 def _std(g: Tensor, x: Tensor, y: Tensor, dims: Dims, correction: Any, keepdim: bool) -> Tensor:
