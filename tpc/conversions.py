@@ -66,7 +66,8 @@ def _check_scalar(x: Tensor) -> None:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if STATE.grad_enabled and x._tracked():
         warnings.warn(
-            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.",
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            "Consider using tensor.detach() first.",
             UserWarning,
             stacklevel=3,
         )
@@ -186,7 +187,9 @@ def cpu(x: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cuda(x: Tensor, *args: Any, **options: Any) -> Tensor:
-    raise RuntimeError("tpc runs on the CPU: there is no CUDA device. Leave .cuda() out, or write .to(device) with a device chosen by the caller")
+    raise RuntimeError(
+        "tpc runs on the CPU: there is no CUDA device. Leave .cuda() out, or write .to(device) with a device chosen by the caller"
+    )
 
 
 def device_of(x: Tensor) -> device:

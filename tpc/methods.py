@@ -9,8 +9,9 @@ import numpy as np
 
 from tpc import conversions, inplace, numpy_protocol
 from tpc.autograd import graph
-from tpc.functions import elementwise, factories, linalg, random, reduction, shape
+from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
 from tpc.functions.catalogue import find
+from tpc.ir.types import category
 from tpc.printing import text_of
 from tpc.record import SCALARS
 from tpc.strides import is_contiguous, layout_of
@@ -38,7 +39,8 @@ METHODS = """
     transpose tril triu unbind unflatten unfold unsqueeze view view_as
 
     gather index_add index_copy index_fill index_put index_select masked_fill masked_scatter masked_select nonzero scatter scatter_add
-    scatter_reduce take take_along_dim
+    scatter_reduce put take take_along_dim argwhere bincount slice_scatter select_scatter diagonal_scatter
+    adjoint is_set_to diagflat split_with_sizes hsplit vsplit dsplit cross
 
     new_empty new_full new_ones new_tensor new_zeros
 """
@@ -54,7 +56,7 @@ IN_PLACE = """
 
     addbmm addmm addmv addr baddbmm
     cumprod cumsum tril triu
-    index_add index_copy index_fill index_put masked_fill masked_scatter scatter scatter_add scatter_reduce
+    index_add index_copy index_fill index_put masked_fill masked_scatter put scatter scatter_add scatter_reduce
 """
 """Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
 
@@ -91,11 +93,17 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "is_inference": lambda x: False,
 }
 
+def _inverted(self: Tensor) -> Tensor:
+    if category(self._type.dtype) > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return elementwise.bitwise_not(self)
+
+
 UNARY_OPERATORS = {
     "__neg__": elementwise.neg,
     "__pos__": elementwise.positive,
     "__abs__": elementwise.abs,
-    "__invert__": elementwise.bitwise_not,
+    "__invert__": _inverted,
     "__round__": elementwise.round,
     "__floor__": elementwise.floor,
     "__ceil__": elementwise.ceil,
@@ -177,7 +185,7 @@ def _length(self: Tensor) -> int:
 def _iterate(self: Tensor) -> Any:
     if not self._type.shape:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(shape.unbind(self, 0))
+    return iter(find("unbind")(self, 0))
 
 
 def _contains(self: Tensor, element: Any) -> bool:
@@ -239,8 +247,8 @@ OTHERS: dict[str, Any] = {
     "__len__": _length,
     "__iter__": _iterate,
     "__contains__": _contains,
-    "__getitem__": lambda *a: find("getitem")(*a),
-    "__setitem__": lambda *a: find("setitem")(*a),
+    "__getitem__": indexing.getitem,
+    "__setitem__": indexing.setitem,
     "__repr__": text_of,
     "__format__": _format,
     "__hash__": object.__hash__,
@@ -253,6 +261,7 @@ OTHERS: dict[str, Any] = {
     "__deepcopy__": conversions.deepcopy,
     "__reduce_ex__": conversions.reduced,
     "backward": _backward,
+    "where": lambda x, condition, other: elementwise.where(condition, x, other),
     "new": _new,
     "register_hook": graph.register_hook,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook,
@@ -262,19 +271,10 @@ OTHERS: dict[str, Any] = {
 
 def attach() -> None:
     """Puts everything above on `Tensor`. Called once, when tpc is imported."""
-    missing = []
     for name in METHODS.split():
-        try:
-            setattr(Tensor, name, find(name))
-        except AttributeError:
-            missing.append(name)
+        setattr(Tensor, name, find(name))
     for name in IN_PLACE.split():
-        try:
-            setattr(Tensor, name + "_", inplace.in_place_form(find(name)))
-        except AttributeError:
-            missing.append(name)
-    if missing:
-        print("methods without function yet:", *missing)
+        setattr(Tensor, name + "_", inplace.in_place_form(find(name)))
     for name in RESHAPED_IN_PLACE.split():
         setattr(Tensor, name + "_", inplace.reshaped_in_place(getattr(shape, name)))
     for family, names in FILLED.items():

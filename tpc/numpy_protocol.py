@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpc.functions import elementwise, linalg, reduction, shape
+from tpc.functions import elementwise, indexing, linalg, reduction, shape
 from tpc.functions.catalogue import find
 from tpc.record import SCALARS
 from tpc.tensor import Tensor, from_array
@@ -154,7 +154,7 @@ def _all_operands(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
-        return find("nonzero")(_operand(condition), as_tuple=True)
+        return indexing.nonzero(_operand(condition), as_tuple=True)
     return elementwise.where(_operand(condition), _operand(x), _operand(y))
 
 
@@ -188,6 +188,10 @@ def _sort(a: Tensor, axis: int | None = -1) -> Tensor:
 def _flip(m: Tensor, axis: Any = None) -> Tensor:
     dims = tuple(range(m._type.rank)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     return find("flip")(m, dims)
+
+
+def _tile(a: Tensor, reps: Any) -> Tensor:
+    return find("tile")(a, (reps,) if isinstance(reps, int) else reps)  # type: ignore[no-any-return]
 
 
 def _dot(a: Any, b: Any) -> Any:
@@ -250,7 +254,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.broadcast_to: shape.broadcast_to,
     np.flip: _flip,
     np.roll: find("roll"),
-    np.tile: lambda A, reps: find("tile")(A, (reps,) if isinstance(reps, int) else reps),
+    np.tile: _tile,
     np.tril: lambda m, k=0: find("tril")(m, k),
     np.triu: lambda m, k=0: find("triu")(m, k),
     np.diagonal: lambda a, offset=0, axis1=0, axis2=1: shape.diagonal(a, offset, axis1, axis2),

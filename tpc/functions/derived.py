@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from tpc.dtype import default_dtype
 from tpc.functions import elementwise as e
 from tpc.functions.elementwise import stored
-from tpc.ir.types import complex_dtype, is_complex, is_differentiable, is_floating
-from tpc.record import cast, common_dtype
+from tpc.functions.factories import complex, filled
+from tpc.ir.types import is_complex, is_differentiable, is_floating, tensor_type
+from tpc.record import cast, common_dtype, promoted, scalar_tensor
 from tpc.tensor import Tensor
 
 
 def _float(x: Tensor) -> Tensor:
-    from tpc.dtype import default_dtype
-
     return x if is_differentiable(x._type.dtype) else cast(x, default_dtype())
 
 
@@ -39,8 +39,11 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         return stored(e.log(e.add(x, e.sqrt(e.add(e.square(x), 1)))), out)
     negative = e.lt(x, 0)
     size = e.where(negative, e.neg(x), x)
-    # log(x + sqrt(x*x + 1)), in a form that is exact for small x
-    found = e.log1p(e.add(size, e.div(e.square(size), e.add(e.sqrt(e.add(e.square(size), 1)), 1))))
+    large = e.gt(size, 1e10)
+    small = e.where(large, 1, size)
+    # log(x + sqrt(x*x + 1)), in a form that is exact for small x; log(2 * x) for large ones, whose square would overflow
+    found = e.log1p(e.add(small, e.div(e.square(small), e.add(e.sqrt(e.add(e.square(small), 1)), 1))))
+    found = e.where(large, e.add(e.log(e.where(large, size, 1)), math.log(2)), found)
     return stored(e.where(negative, e.neg(found), found), out)
 
 
@@ -97,15 +100,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if is_complex(input._type.dtype):
         return e.atan2(e.imag(input), e.real(input), out=out)
     x = _float(input)
-    return stored(e.where(e.isnan(x), x, e.where(e.lt(x, 0), math.pi, 0.0)), out)
-
-
-def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """real + i * imag."""
-    if real._type.dtype != imag._type.dtype or not is_floating(real._type.dtype):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
-    kind = complex_dtype(real._type.dtype)
-    return stored(e.add(cast(real, kind), e.mul(cast(imag, kind), 1j)), out)
+    return stored(e.where(e.isnan(x), x.detach(), e.mul(cast(e.lt(x, 0), x._type.dtype), math.pi)), out)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -115,11 +110,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0."""
-    return e.eq(e.imag(input), 0) if is_complex(input._type.dtype) else e.eq(input, input) if not is_floating(input._type.dtype) else _all_true(input)
-
-
-def _all_true(x: Tensor) -> Tensor:
-    return e.logical_or(e.isnan(x), e.eq(x, x))
+    return e.eq(e.imag(input), 0) if is_complex(input._type.dtype) else filled(tensor_type("bool", input._type.shape), True)
 
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -142,21 +133,32 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """|input| with the sign of `other`."""
-    if isinstance(other, Tensor):
-        return stored(e.mul(e.abs(_float(input)), e.where(signbit(other), -1.0, 1.0)), out)
-    return stored(e.mul(e.abs(_float(input)), math.copysign(1.0, other)), out)
+    if not isinstance(other, Tensor):
+        return stored(e.mul(e.abs(_float(input)), math.copysign(1.0, other)), out)
+    x, y = (_float(a) for a in promoted((input, other), "same"))
+    return stored(e.mul(e.abs(x), e.sub(1, e.mul(cast(signbit(y), x._type.dtype), 2))), out)
 
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """0 below 0, `values` at 0, 1 above; NaN stays."""
-    step = cast(e.gt(input.detach(), 0), input._type.dtype)
-    found = e.where(e.eq(input.detach(), 0), values.detach(), step)
-    return stored(e.where(e.isnan(input), input.detach(), found) if is_floating(input._type.dtype) else found, out)
+    """0 below 0, `values` at 0, 1 above."""
+    x, at_zero = _operand("heaviside", input).detach(), _operand("heaviside", values).detach()
+    return stored(e.where(e.eq(x, 0), at_zero, cast(e.gt(x, 0), x._type.dtype)), out)
 
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Length of the vector (input, other)."""
-    return stored(e.sqrt(e.add(e.square(input), e.square(other))), out)
+    """Length of the vector (input, other), without overflow."""
+    x, y = promoted((_operand("hypot", input), _operand("hypot", other)), "float")
+    infinite = e.logical_or(e.isinf(x), e.isinf(y))
+    size = e.maximum(e.abs(x.detach()), e.abs(y.detach()))
+    scale = e.where(e.logical_or(infinite, e.eq(size, 0)), 1.0, size)
+    length = e.mul(e.sqrt(e.add(e.square(e.div(x, scale)), e.square(e.div(y, scale)))), scale)
+    return stored(e.where(infinite, math.inf, length), out)
+
+
+def _operand(name: str, x: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
+    return x
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
@@ -220,12 +222,12 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     if eps is not None:
         inside = e.logical_and(e.ge(x, eps), e.le(x, 1 - eps))
         x = e.where(inside, x, e.clamp(x.detach(), eps, 1 - eps))
-    return stored(e.log(e.div(x, e.sub(1, x))), out)
+    return stored(e.sub(e.log(x), e.log1p(e.neg(x))), out)
 
 
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """x * log(y), 0 where x is 0 and y is a number."""
-    x, y = (a if isinstance(a, Tensor) else e.as_operand(a) for a in (input, other))
+    x, y = (a if isinstance(a, Tensor) else scalar_tensor(a, common_dtype((input, other))) for a in (input, other))
     nothing = e.logical_and(e.eq(x.detach(), 0), e.logical_or(e.le(y.detach(), 0), e.isinf(y)))
     return stored(e.mul(x, e.log(e.where(nothing, 1, y))), out)
 
@@ -233,16 +235,17 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
     same = e.logical_and(e.isinf(input), e.eq(input, other))
-    gap = e.sub(input, other)
-    apart = e.abs(e.where(same, 0, gap))
-    found = e.add(e.maximum(input, other), e.log1p(e.exp(e.neg(apart))))
-    return stored(e.where(same, input, found), out)
+    swap = e.lt(input, other)
+    high, low = e.where(swap, other, input), e.where(swap, input, other)
+    gap = e.where(same, 0, e.sub(low, high))
+    return stored(e.where(same, input, e.add(high, e.log1p(e.exp(gap)))), out)
 
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(2 ** x + 2 ** y), without overflow."""
+    x, y = promoted((input, other), "float")
     scale = math.log(2)
-    return stored(e.div(logaddexp(e.mul(input, scale), e.mul(other, scale)), scale), out)
+    return stored(e.div(logaddexp(e.mul(x, scale), e.mul(y, scale)), scale), out)
 
 
 def nan_to_num(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -40,15 +41,19 @@ def some_dims(dim: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(dims))
 
 
-def numpy_spelling(dim: Any, keepdim: bool, axis: Any, keepdims: bool | None) -> tuple[Any, bool]:
-    """`dim` and `keepdim` where a call may say `axis` and `keepdims` instead."""
-    if axis is not None:
-        dim = axis
-    if keepdims is not None:
-        keepdim = keepdims
-    if keepdim.__class__ is not bool:
-        raise TypeError(f"keepdim must be bool, not {type(keepdim).__name__}")
-    return dim, keepdim
+def numpy_spelling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with `axis` and `keepdims` understood as `dim` and `keepdim`."""
+
+    @functools.wraps(function)
+    def spelled(*args: Any, **options: Any) -> Any:
+        if options:
+            if "axis" in options:
+                options["dim"] = options.pop("axis")
+            if "keepdims" in options:
+                options["keepdim"] = options.pop("keepdims")
+        return function(*args, **options)
+
+    return spelled
 
 
 def kept_shape(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:

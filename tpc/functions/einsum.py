@@ -31,7 +31,7 @@ def contract(equation: Any, operands: Sequence[Any]) -> Tensor:
     terms = left.split(",")
     if len(terms) != len(operands):
         more = "fewer" if len(terms) > len(operands) else "more"
-        raise ValueError(f"einsum(): {more} operands were provided than specified in the equation")
+        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
     labels = [_labels(term, x._type.rank, i) for i, (term, x) in enumerate(zip(terms, operands, strict=True))]
     output = _output(right, labels) if arrow else _implied(labels)
     for i, label in enumerate(output):
@@ -61,7 +61,7 @@ def _labels(term: str, rank: int, i: int) -> Labels:
     before, dots, after = term.partition("...")
     for c in before + after:
         if not (c.isalpha() and c.isascii()):
-            raise ValueError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
     named = len(before) + len(after)
     if named > rank or (not dots and named != rank):
         raise RuntimeError(

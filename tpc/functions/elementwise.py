@@ -21,7 +21,9 @@ def stored(result: Tensor, out: Tensor | None) -> Tensor:
     if out is None:
         return result
     if result.requires_grad or (out.requires_grad and out._leaf):
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
     out._write(result)
     return out
 
@@ -169,20 +171,12 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode is None:
         return stored(record(ops.div, (input, other)), out)
     if rounding_mode == "floor":
-        return stored(_floored(input, other), out)
+        return stored(record(ops.floor_divide, (input, other)), out)
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     if is_floating(common_dtype((input, other))):
         return stored(trunc(div(input, other)), out)
     return stored(_truncated(input, other), out)
-
-
-def _floored(a: Any, b: Any) -> Tensor:
-    """Quotient rounded down; unlike `floor_divide` its gradient is 0, not an error."""
-    tracked = isinstance(a, Tensor) and a._tracked() or isinstance(b, Tensor) and b._tracked()
-    if tracked and is_floating(common_dtype((a, b))):
-        return floor(div(sub(a, remainder(a, b)), b))
-    return floor_divide(a, b)
 
 
 def _truncated(a: Any, b: Any) -> Tensor:
@@ -194,9 +188,9 @@ def _truncated(a: Any, b: Any) -> Tensor:
 
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """input to the power exponent; integers to a negative integer scalar are a `RuntimeError`."""
-    if isinstance(exponent, int) and not isinstance(exponent, bool) and exponent < 0 and isinstance(input, Tensor):
-        if category(input._type.dtype) < 2:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    integral = isinstance(input, Tensor) and category(input._type.dtype) < 2
+    if integral and isinstance(exponent, int) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     return stored(record(ops.pow_, (input, exponent)), out)
 
 

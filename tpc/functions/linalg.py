@@ -24,7 +24,9 @@ def _check_dtypes(name: str, a: Tensor, b: Tensor) -> None:
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): expected Tensor, not {type(x).__name__}")
     if a._type.dtype != b._type.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {BY_IR[a._type.dtype].name} != {BY_IR[b._type.dtype].name}")
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {BY_IR[a._type.dtype].name} != {BY_IR[b._type.dtype].name}"
+        )
 
 
 def _times(rows: Sequence[int]) -> str:
@@ -66,7 +68,9 @@ def _refuse_sizes(a: Tensor, b: Tensor, vector: bool) -> None:
     if vector and len(left) == 2:
         raise RuntimeError(f"size mismatch, got input ({left[0]}), mat ({_times(left)}), vec ({right[-2]})")
     if len(left) > 2 and len(right) > 2:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[left[0], left[-1]]} but got: {[right[0], right[-2]]}.")
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: {[left[0], left[-1]]} but got: {[right[0], right[-2]]}."
+        )
     rows = (math.prod(left[:-1]), left[-1])
     raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_times(rows)} and {_times(right[-2:])})")
 
@@ -110,7 +114,8 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
         raise RuntimeError(f"1D tensors expected, but got {input._type.rank}D and {tensor._type.rank}D tensors")
     if input._type.dtype != tensor._type.dtype:
         raise RuntimeError(
-            f"dot : expected both vectors to have same dtype, but found {BY_IR[input._type.dtype].name} and {BY_IR[tensor._type.dtype].name}"
+            "dot : expected both vectors to have same dtype, but found "
+            f"{BY_IR[input._type.dtype].name} and {BY_IR[tensor._type.dtype].name}"
         )
     n, m = input._type.numel, tensor._type.numel
     if n != m:
@@ -137,7 +142,8 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         return e.mul(input, other, out=out)
     if input._type.shape[-1] != other._type.shape[-1]:
         raise RuntimeError(
-            f"inner() the last dimension must match on both input tensors but got shapes {list(input._type.shape)} and {list(other._type.shape)}"
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input._type.shape)} and {list(other._type.shape)}"
         )
     return stored(tensordot(input, other, ([-1], [-1])), out)
 
@@ -221,7 +227,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right, strict=True):
         if a._type.shape[i] != b._type.shape[j]:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a._type.shape[i]} in dim {i} and second has size {b._type.shape[j]} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a._type.shape[i]} in dim {i} and second has size "
+                f"{b._type.shape[j]} in dim {j}"
+            )
     free_a = [i for i in range(a._type.rank) if i not in left]
     free_b = [j for j in range(b._type.rank) if j not in right]
     shape_a, shape_b = [a._type.shape[i] for i in free_a], [b._type.shape[j] for j in free_b]
@@ -246,7 +255,9 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     from tpc.functions.factories import eye
 
     if input._type.rank < 2 or input._type.shape[-1] != input._type.shape[-2]:
-        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {_times(input._type.shape[-2:])} matrices")
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {_times(input._type.shape[-2:])} matrices"
+        )
     if n < 0:
         raise RuntimeError("linalg.matrix_power: negative powers need an inverse, which tpc does not have")
     result: Tensor | None = None
@@ -282,7 +293,9 @@ def cross(input: Tensor, other: Tensor, dim: int = -1, *, out: Tensor | None = N
     from tpc.functions.arranging import roll
 
     if input._type.shape[dim] != 3 or other._type.shape[dim] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._type.shape[dim]} and {other._type.shape[dim]}")
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._type.shape[dim]} and {other._type.shape[dim]}"
+        )
     first = e.mul(roll(input, -1, dim), roll(other, -2, dim))
     second = e.mul(roll(input, -2, dim), roll(other, -1, dim))
     return stored(e.sub(first, second), out)

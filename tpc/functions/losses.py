@@ -68,7 +68,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Minus the log-probability of the target class, classes in dimension 1 (0 for one sample)."""
-    from tpc.functions.indexing import gather
+    from tpc.functions.gathering import gather
 
     classes = 0 if input._type.rank == 1 else 1
     ignored = e.eq(target, ignore_index)

@@ -9,6 +9,7 @@ from typing import Any
 from tpc.functions import elementwise as e
 from tpc.functions import random, reduction
 from tpc.functions.elementwise import sigmoid, tanh
+from tpc.functions.gathering import one_hot as one_hot
 from tpc.functions.linalg import matmul
 from tpc.functions.norms import vector_norm
 from tpc.functions.shape import mT, reshape, unsqueeze
@@ -46,7 +47,8 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def _implicit(x: Tensor, dim: int | None, name: str) -> int:
     if dim is not None:
         return dim
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", stacklevel=4)
+    text = f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+    warnings.warn(text, stacklevel=4)
     return 0 if x._type.rank in (0, 1, 3) else 1
 
 
@@ -58,8 +60,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x brought into a range; the gradient at its ends is 0."""
     x = _source(input, inplace)
-    inside = e.logical_and(e.gt(x, min_val), e.lt(x, max_val))
-    return _result(input, e.where(inside, x, e.clamp(x.detach(), min_val, max_val)), inplace)
+    outside = e.logical_or(e.le(x, min_val), e.ge(x, max_val))
+    return _result(input, e.where(outside, e.clamp(x.detach(), min_val, max_val), x), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -78,15 +80,15 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, alpha * (exp(x) - 1) where negative."""
     x = _source(input, inplace)
-    positive = e.gt(x, 0)
-    return _result(input, e.where(positive, x, e.mul(e.expm1(e.where(positive, 0, x)), alpha)), inplace)
+    negative = e.le(x, 0)
+    return _result(input, e.where(negative, e.mul(e.expm1(e.where(negative, x, 0)), alpha), x), inplace)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     x = _source(input, inplace)
-    positive = e.gt(x, 0)
-    return _result(input, e.where(positive, x, e.mul(e.expm1(e.div(e.where(positive, 0, x), alpha)), alpha)), inplace)
+    negative = e.le(x, 0)
+    return _result(input, e.where(negative, e.mul(e.expm1(e.div(e.where(negative, x, 0), alpha)), alpha), x), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -127,7 +129,9 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 def logsigmoid(input: Tensor) -> Tensor:
     """log(sigmoid(x))."""
-    return e.sub(e.clamp_max(input, 0), e.log1p(e.exp(e.neg(e.abs(input)))))
+    negative = e.lt(input, 0)
+    towards = e.where(negative, input, e.neg(input))
+    return e.sub(e.where(negative, input, 0), e.log1p(e.exp(towards)))
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -240,16 +244,3 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Cosine of the angle between vectors along `dim`."""
     dots = reduction.sum(e.mul(x1, x2), dim)
     return e.div(dots, e.mul(e.clamp_min(vector_norm(x1, 2, dim), eps), e.clamp_min(vector_norm(x2, 2, dim), eps)))
-
-
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """0 everywhere and 1 at the index, in a new last dimension."""
-    from tpc.functions.factories import arange
-
-    if tensor._type.dtype != "i64":
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes == -1:
-        if tensor._type.numel == 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = int(reduction.amax(tensor)) + 1  # type: ignore[call-overload]
-    return cast(e.eq(unsqueeze(tensor, -1), arange(num_classes)), "i64")

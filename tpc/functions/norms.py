@@ -23,6 +23,10 @@ def _p_norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor
     if p == 1:
         return sum(e.abs(x), dims, keepdim)
     if math.isinf(p):
+        if any(x._type.shape[d] == 0 for d in dims):
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not have an identity"
+            )
         return (amax if p > 0 else amin)(e.abs(x), dims, keepdim)
     total = sum(_powers(x, p), dims, keepdim)
     zero = e.eq(total, 0)
@@ -54,30 +58,31 @@ def vector_norm(
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_IR[x._type.dtype].name}")
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise RuntimeError(f"linalg.vector_norm: ord {ord!r} not supported")
+    dims = some_dims(dim, x._type.rank)
     if not x._type.shape:
         return stored(_p_norm(reshape(x, (1,)), float(ord), (0,), False), out)
-    return stored(_p_norm(x, float(ord), some_dims(dim, x._type.rank), keepdim), out)
+    return stored(_p_norm(x, float(ord), dims, keepdim), out)
 
 
 def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+    input: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """A norm of matrices: "fro", 1 and -1 (columns), inf and -inf (rows)."""
     if dtype is not None:
-        A = cast(A, ir_dtype(dtype))
-    if A._type.rank < 2:
+        input = cast(input, ir_dtype(dtype))
+    if input._type.rank < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if len(dim) != 2:
         raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
-    rows, columns = (one_dim(d, A._type.rank) for d in dim)
+    rows, columns = (one_dim(d, input._type.rank) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim, out=out)
+        return vector_norm(input, 2, (rows, columns), keepdim, out=out)
     if ord not in (1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord!r} not supported: use 'fro', 1, -1, inf or -inf")
     added, searched = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    totals = sum(e.abs(A), added, keepdim=True)
+    totals = sum(e.abs(input), added, keepdim=True)
     found = (amax if ord > 0 else amin)(totals, searched, keepdim=True)
     if not keepdim:
         found = reshape(found, tuple([n for i, n in enumerate(kept_shape(found._type.shape, ())) if i not in (rows, columns)]))
@@ -85,18 +90,18 @@ def matrix_norm(
 
 
 def linalg_norm(
-    A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+    input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """`tpc.linalg.norm`: a vector norm or a matrix norm, by `ord` and the number of dimensions."""
     if dim is None and ord is None:
-        found = vector_norm(flatten(A), 2, dtype=dtype)
-        return stored(reshape(found, (1,) * A._type.rank) if keepdim else found, out)
-    dims = (dim,) if isinstance(dim, int) else tuple(range(A._type.rank)) if dim is None else tuple(dim)
+        found = vector_norm(flatten(input), 2, dtype=dtype)
+        return stored(reshape(found, (1,) * input._type.rank) if keepdim else found, out)
+    dims = (dim,) if isinstance(dim, int) else tuple(range(input._type.rank)) if dim is None else tuple(dim)
     if dim is None and len(dims) > 2:
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got " + f"{len(dims)}D.")
     if len(dims) == 2 and ord is not None:
-        return matrix_norm(A, ord, dims, keepdim, dtype=dtype, out=out)
-    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
+        return matrix_norm(input, ord, dims, keepdim, dtype=dtype, out=out)
+    return vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
 
 
 def norm(

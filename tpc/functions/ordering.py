@@ -97,12 +97,22 @@ def _median(name: str, skip_nan: bool, input: Tensor, dim: int | None, keepdim: 
 
             return full((), float("nan"), dtype=input.dtype)
         x = flatten(input)
-        return stored(_selected(x, _middle(x, 0, skip_nan), 0, False, None).values, out)
+        found = _selected(x.detach(), _middle(x, 0, skip_nan), 0, False, None).values
+        return stored(_shared(x, found), out)
     dim = one_dim(dim, input._type.rank)
     x = with_dims(input)
     if x._type.shape[dim] == 0:
         refuse_empty(name, input, IndexError)
     return _selected(input, _middle(x, dim, skip_nan), dim, keepdim, out)
+
+
+def _shared(x: Tensor, found: Tensor) -> Tensor:
+    """The value `found`, whose gradient goes in equal parts to the elements of `x` that have it."""
+    if not x._tracked() and x._tangent is None:
+        return found
+    mask = e.logical_and(e.eq(x, found), e.isfinite(x))
+    nothing = sum(e.where(mask, e.sub(x, found), 0))
+    return e.add(found, e.div(nothing, e.clamp_min(sum(mask), 1)))
 
 
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:

@@ -193,12 +193,16 @@ def randperm(
     return _finished(cast(drawn, "i64" if dtype is None else ir_dtype(dtype)), requires_grad, out)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, generator: Generator | None = None, requires_grad: bool = False, **options: Any) -> Tensor:
+def rand_like(
+    input: Tensor, *, dtype: Any = None, generator: Generator | None = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
     """Uniform numbers in the shape and dtype of `input`."""
     return _finished(_number(input._type.shape, input.dtype if dtype is None else dtype, ops.rand, generator), requires_grad)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, generator: Generator | None = None, requires_grad: bool = False, **options: Any) -> Tensor:
+def randn_like(
+    input: Tensor, *, dtype: Any = None, generator: Generator | None = None, requires_grad: bool = False, **options: Any
+) -> Tensor:
     """Standard normal numbers in the shape and dtype of `input`."""
     return _finished(_number(input._type.shape, input.dtype if dtype is None else dtype, ops.randn, generator), requires_grad)
 
@@ -242,9 +246,9 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Indices drawn with the weights in each row of `input`."""
+    from tpc.functions.arranging import cumsum
     from tpc.functions.ordering import topk
     from tpc.functions.reduction import sum
-    from tpc.functions.arranging import cumsum
     from tpc.functions.shape import unsqueeze
 
     weights = input.detach()

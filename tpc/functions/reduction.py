@@ -1,7 +1,6 @@
 """Functions that combine elements along dimensions: sums, extremes, statistics, norms, tests of equality.
 
-`dim` is None for all dimensions, one or several of them; NumPy's `axis` and `keepdims` are understood too.
-A 0-d tensor counts as having one dimension.
+`dim` is None for all dimensions, one or several of them. A 0-d tensor counts as having one dimension.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tpc.dtype import BY_IR, default_dtype, ir_dtype
 from tpc.functions import elementwise as e
-from tpc.functions.dims import numpy_spelling, one_dim, some_dims
+from tpc.functions.dims import one_dim, some_dims
 from tpc.functions.elementwise import stored
 from tpc.functions.shape import reshape
 from tpc.ir.opdef import OpDef
@@ -31,17 +30,15 @@ def with_dims(x: Tensor) -> Tensor:
 
 def _reduced(defn: OpDef, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """Records a reduction; a 0-d tensor stays one whatever `keepdim` says."""
+    if keepdim.__class__ is not bool:
+        raise TypeError(f"{defn.name}(): argument 'keepdim' must be bool, not {type(keepdim).__name__}")
     if x._type.shape:
         return record(defn, (x,), {"dims": dims, "keepdim": keepdim})  # type: ignore[no-any-return]
     return record(defn, (with_dims(x),), {"dims": (0,), "keepdim": False})  # type: ignore[no-any-return]
 
 
-def sum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None, axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:  # fmt: skip
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Sum. Bool and small integers add up in int64."""
-    dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = cast(input, ir_dtype(dtype))
         return stored(cast(_reduced(ops.sum_, input, some_dims(dim, input._type.rank), keepdim), ir_dtype(dtype)), out)
@@ -70,12 +67,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     return sum_to(input, wanted)
 
 
-def mean(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None, axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:  # fmt: skip
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Mean, of a floating or complex tensor."""
-    dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = cast(input, ir_dtype(dtype))
     if not is_differentiable(input._type.dtype):
@@ -86,12 +79,8 @@ def mean(
     return stored(_reduced(ops.mean, input, some_dims(dim, input._type.rank), keepdim), out)
 
 
-def prod(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None, axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:  # fmt: skip
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Product, over all dimensions or one."""
-    dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
     if dtype is not None:
         input = cast(input, ir_dtype(dtype))
     result = _reduced(ops.prod, input, some_dims(dim, input._type.rank), keepdim)
@@ -106,6 +95,8 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Mean of the elements that are not NaN."""
+    if not is_differentiable(input._type.dtype):
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}")
     count = sum(e.logical_not(e.isnan(input)), dim, keepdim)
     return stored(e.div(nansum(input, dim, keepdim, dtype=dtype), count), out)
 
@@ -114,10 +105,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
 
 def _truth(defn: OpDef, name: str, doc: str) -> Callable[..., Tensor]:
-    def function(
-        input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None, axis: Any = None, keepdims: bool | None = None
-    ) -> Tensor:
-        dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
         if isinstance(dim, (tuple, list)) and not dim:
             result = e.ne(input, 0)
         else:
@@ -187,19 +175,15 @@ class MinMax(NamedTuple):
 
 def picked(x: Tensor, indices: Tensor, dim: int) -> Tensor:
     """Elements of `x` by index along `dim`; gradients go to exactly those."""
-    from tpc.functions.indexing import gather
+    from tpc.functions.gathering import gather
 
     return gather(x, dim, indices)
 
 
 def _extreme(name: str, defn: OpDef, arg: OpDef, binary: Callable[..., Tensor], doc: str) -> Callable[..., Any]:
-    def function(
-        input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None, axis: Any = None,
-        keepdims: bool | None = None,
-    ) -> Any:  # fmt: skip
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         if isinstance(dim, Tensor) or other is not None:
             return binary(input, dim if other is None else other, out=out)
-        dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
         if dim is None:
             refuse_empty(name, input)
             return stored(_reduced(defn, input, some_dims(None, input._type.rank), False), out)
@@ -233,10 +217,7 @@ min = _extreme("min", ops.amin, ops.argmin, e.minimum, "Smallest element; along 
 
 
 def _amount(name: str, defn: OpDef, doc: str) -> Callable[..., Tensor]:
-    def function(
-        input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None, axis: Any = None, keepdims: bool | None = None
-    ) -> Tensor:
-        dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
+    def function(input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
         dims = some_dims(dim, input._type.rank)
         if input._type.numel == 0 and builtins.any(input._type.shape[d] == 0 for d in dims):
             if dim is None or dim == () or dim == []:
@@ -260,11 +241,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 
 def _index_of(name: str, defn: OpDef, doc: str) -> Callable[..., Tensor]:
-    def function(
-        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None, axis: int | None = None,
-        keepdims: bool | None = None,
-    ) -> Tensor:  # fmt: skip
-        dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
+    def function(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
         x = with_dims(input)
         if dim is None:
             refuse_empty(name, input, IndexError)
@@ -288,14 +265,18 @@ argmin = _index_of("argmin", ops.argmin, "Index of the smallest element (the fir
 
 def _spread(name: str, defn: OpDef, doc: str) -> Callable[..., Tensor]:
     def function(
-        input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float | None = None,
-        out: Tensor | None = None, axis: Any = None, keepdims: bool | None = None,
-    ) -> Tensor:  # fmt: skip
+        input: Tensor,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if unbiased is not None and correction is not None:
             raise TypeError(f"{name}() takes `unbiased` or `correction`, not both")
-        dim, keepdim = numpy_spelling(dim, keepdim, axis, keepdims)
         if not is_differentiable(input._type.dtype):
             raise RuntimeError("std and var only support floating point and complex dtypes")
         by = correction if correction is not None else 1 if unbiased is None or unbiased else 0
@@ -324,20 +305,20 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepd
     return std(input, dim, unbiased, keepdim, **options), mean(input, dim, keepdim)
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None, axis: Any = None) -> Tensor:
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))), without overflow."""
-    dim, keepdim = numpy_spelling(dim, keepdim, axis, None)
     if category(input._type.dtype) < 2:
         input = cast(input, default_dtype())
     return stored(_reduced(ops.logsumexp, input, some_dims(dim, input._type.rank), keepdim), out)
 
 
 def _along(defn: OpDef, input: Tensor, dim: Any, dtype: Any) -> Tensor:
+    dim = one_dim(dim, input._type.rank)
     if dtype is not None:
         input = cast(input, ir_dtype(dtype))
     if not is_differentiable(input._type.dtype):
         raise NotImplementedError(f"{defn.name} is not implemented for {input.dtype}; give dtype=")
-    made: Tensor = record(defn, (with_dims(input),), {"dim": one_dim(dim, input._type.rank)})
+    made: Tensor = record(defn, (with_dims(input),), {"dim": dim})
     return made if input._type.shape else reshape(made, ())
 
 
