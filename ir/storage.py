@@ -192,7 +192,10 @@ class _Assignment:
     def _may_take(self, number: int, op: Op, i: int, j: int) -> bool:
         if not self._is_free(number, op, i, j):
             return False
-        return op.defn.elementwise or op.defn.into == i or (op.body is not None and overwrites(op, {j: i}))
+        if op.defn.elementwise:
+            # NumPy multiplies complex numbers otherwise, and rounds otherwise, where it writes over an operand.
+            return op.results[j].type.dtype[0] != "c"
+        return op.defn.into == i or (op.body is not None and overwrites(op, {j: i}))
 
     def _is_free(self, number: int, op: Op, i: int, j: int) -> bool:
         operand, result, root = op.operands[i], op.results[j], self.result.root

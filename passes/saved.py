@@ -107,7 +107,9 @@ def choose(demand: Demand, memory_budget: float = 1.0) -> list[Choice]:
     cone = demand.cone()
     if not cone:
         return []
-    kept = _cut(demand, cone, 1.0)
+    kept = obvious(demand)
+    if kept is None:
+        kept = cut(demand, cone, 1.0)
     if memory_budget < 1.0:
         kept = _within(demand, cone, kept, memory_budget)
     return _choices(demand, kept)
@@ -122,7 +124,7 @@ def check_budget(memory_budget: float) -> None:
 def _within(demand: Demand, cone: Sequence[Value], most: frozenset[Value], memory_budget: float) -> frozenset[Value]:
     heaviest = 2.0 + sum(work(v.op) for v in cone if v.op is not None)
     limit = memory_budget * _bytes(demand, most)
-    best = _cut(demand, cone, heaviest)
+    best = cut(demand, cone, heaviest)
     if memory_budget == 0.0 or _bytes(demand, best) > limit:
         return best
     low, high = 0.0, math.log(heaviest)
@@ -130,7 +132,7 @@ def _within(demand: Demand, cone: Sequence[Value], most: frozenset[Value], memor
         if high - low < 0.05 or _bytes(demand, best) == limit:
             break
         middle = (low + high) / 2
-        kept = _cut(demand, cone, math.exp(middle))
+        kept = cut(demand, cone, math.exp(middle))
         if _bytes(demand, kept) <= limit:
             best, high = kept, middle
         else:
@@ -142,10 +144,36 @@ def _bytes(demand: Demand, kept: Iterable[Value]) -> int:
     return sum(v.type.nbytes for v in kept if v not in demand.free)
 
 
-def _cut(demand: Demand, cone: Sequence[Value], weight: float) -> frozenset[Value]:
-    """The values that are there for reverse without being computed again."""
-    from networkx import DiGraph, minimum_cut  # type: ignore[import-untyped]
-    from networkx.algorithms.flow import boykov_kolmogorov  # type: ignore[import-untyped]
+def obvious(demand: Demand) -> frozenset[Value] | None:
+    """What to keep at full budget, where that can be seen without a cut; None where it cannot.
+
+    Where computing any wanted value again costs at least what holding it does, all of them are kept. (The cut would say the same,
+    but networkx takes longer to import than most programs to compile.)
+    """
+    kept, seen, stack = set(), set(demand.free), list(demand.wanted)
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if why_not_repeated(value) is not None:
+            kept.add(value)
+            continue
+        op = value.op
+        assert op is not None
+        if is_view(value) and (demand.shared_views or op.operands[0] in demand.free):
+            stack.append(op.operands[0])
+        elif op.operands and work(op) < value.type.nbytes:
+            return None
+        elif op.operands:
+            kept.add(value)
+    return frozenset(kept)
+
+
+def cut(demand: Demand, cone: Sequence[Value], weight: float) -> frozenset[Value]:
+    """The values that are there for reverse without being computed again, free ones among them."""
+    from networkx import DiGraph, minimum_cut
+    from networkx.algorithms.flow import boykov_kolmogorov
 
     graph = DiGraph()
     number = {v: n for n, v in enumerate(cone)}

@@ -10,7 +10,6 @@ import numpy as np
 
 from tpc.ir.builder import Builder, Rewriter
 from tpc.ir.program import Op, Program, Value
-from tpc.ir.signature import result_types
 from tpc.ir.uses import users
 from tpc.passes.identities import IDENTITIES, Context
 

@@ -18,6 +18,7 @@ from tpc.ir.layout import Strides, is_contiguous, reshaped
 from tpc.ir.opdef import AttrValue
 from tpc.ir.plan import Plan, plan_body
 from tpc.ir.program import Op, Program, Value
+from tpc.ir.signature import result_types
 from tpc.ir.types import tensor_type
 from tpc.runtime.code import Code
 from tpc.runtime.workers import run_shared
@@ -122,7 +123,9 @@ def block_body(op: Op, cut: Cut, rows: int) -> Program:
         if inner.defn.reduction:
             moved = tuple(d - cut.axes + 1 for d in _dims(inner))
             attrs.update({"dims": moved} if "dims" in attrs else {"dim": moved[0]})
-        made = builder.emit_op(inner.defn, *[new[v] for v in inner.operands], scopes=inner.scopes, loc=inner.loc, **attrs)
+        operands = [new[v] for v in inner.operands]
+        types = result_types(inner.defn, [v.type for v in operands], attrs)
+        made = builder.append(Op(inner.defn, operands, attrs, types, inner.scopes, inner.loc))
         new.update(zip(inner.results, made.results, strict=True))
     return builder.finish([new[v] for v in body.outputs])
 
