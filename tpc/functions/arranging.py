@@ -248,7 +248,7 @@ def _padded(x: Tensor, low: Sequence[int], high: Sequence[int], value: Any) -> T
             )
         if a < 0 or b < 0:
             x = sliced(x, d, max(0, -a), max(n + min(b, 0), max(0, -a)))
-    fill = constant(value.item() if isinstance(value, (Tensor, np.generic)) else value, x._type.dtype).attrs["value"]
+    fill = constant(value.item() if hasattr(value, "item") else value, x._type.dtype).attrs["value"]
     attrs = {"low": tuple([max(0, a) for a in low]), "high": tuple([max(0, b) for b in high]), "value": fill}
     return record(ops.pad, (x,), attrs)  # type: ignore[no-any-return]
 

@@ -227,7 +227,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Te
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if category(given.dtype) == 0:
-        raise RuntimeError('"arange_cpu" not implemented for \'Bool\'')
+        raise NotImplementedError('"arange_cpu" not implemented for \'Bool\'')
     if given.dtype == "i64":
         start, end, step = int(start), int(end), int(step)
     whole = all(isinstance(x, int) for x in (start, end, step))
@@ -366,8 +366,6 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     made = as_tensor(obj, dtype, device)
     if copy and (made is obj or isinstance(obj, np.ndarray)):
         made = clone(made)
-    if isinstance(obj, Tensor) and not requires_grad and made._tracked():
-        made = made.detach()
     return made.requires_grad_(True) if requires_grad else made
 
 

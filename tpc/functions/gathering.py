@@ -14,7 +14,7 @@ from tpc.ir.ops import indexing as ops
 from tpc.ir.ops import reduction
 from tpc.ir.ops import shape as shape_ops
 from tpc.ir.types import tensor_type
-from tpc.record import cast, record
+from tpc.record import cast, record, scalar_tensor
 from tpc.tensor import Tensor
 
 
@@ -167,7 +167,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             )
         filler = cast(value, input._type.dtype)
     else:
-        filler = filled(tensor_type(input._type.dtype, ()), checked_number(value, input._type.dtype))
+        filler = scalar_tensor(checked_number(value, input._type.dtype), input._type.dtype)
     return _put_along(input, at, ids, filler)
 
 
@@ -201,7 +201,8 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
     starts[at], limits[at], steps[at] = first, max(first, last), step
     wanted = (*shape[:at], -(-(limits[at] - first) // step), *shape[at + 1 :])
     attrs = {"starts": tuple(starts), "limits": tuple(limits), "steps": tuple(steps)}
-    return record(shape_ops.slice_scatter, (input, expand(_like(src, input), wanted)), attrs)  # type: ignore[no-any-return]
+    _check_part(src, wanted)
+    return record(shape_ops.slice_scatter, (input, _like(src, input)), attrs)  # type: ignore[no-any-return]
 
 
 def _like(src: Tensor, input: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from tpc.functions.shape import broadcast_pair, expand, reshape, reshaped, selec
 from tpc.ir.ops import indexing as ops
 from tpc.ir.ops import reduction
 from tpc.ir.ops import shape as shape_ops
-from tpc.ir.types import category, tensor_type
-from tpc.record import SCALARS, cast, record, view
+from tpc.ir.types import category
+from tpc.record import SCALARS, cast, record, scalar_tensor, view
 from tpc.state import STATE
 from tpc.tensor import Tensor, from_array
 
@@ -107,7 +107,7 @@ def _item(item: Any) -> Any:
         return _index_tensor(item)
     if isinstance(item, np.bool_):
         return bool(item)
-    if isinstance(item, (np.ndarray, list, tuple, range)):
+    if isinstance(item, (np.ndarray, list, tuple, range, str)):
         array = array_of(item, None)
         return _index_tensor(from_array(array if array.size or isinstance(item, np.ndarray) else array.astype(np.int64)))
     try:
@@ -261,7 +261,7 @@ def _without_leading_ones(value: Tensor, rank: int) -> Tensor:
 def _as_value(value: Any, dtype: str) -> Tensor:
     """A written value as a tensor; numbers and one-element tensors take the dtype of the target."""
     if not isinstance(value, Tensor):
-        return filled(tensor_type(dtype, ()), checked_number(value, dtype))
+        return scalar_tensor(checked_number(value, dtype), dtype)
     if value._type.numel == 1:
         return reshape(cast(value, dtype), ())
     if value._type.dtype != dtype:

@@ -12,7 +12,7 @@ from tpc.functions.shape import broadcast_pair, expand, reshape
 from tpc.ir.ops import indexing as ops
 from tpc.ir.ops import reduction
 from tpc.ir.types import category, tensor_type
-from tpc.record import cast, record
+from tpc.record import cast, record, scalar_tensor
 from tpc.tensor import Tensor
 
 
@@ -27,10 +27,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
                 f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value._type.rank} dimension(s)."
             )
         return where(mask, cast(value, dtype), input)  # type: ignore[no-any-return]
-    value = checked_number(value, dtype)
-    if category(dtype) == 1 and isinstance(value, float) and not value.is_integer():
-        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow")
-    return where(mask, filled(tensor_type(dtype, ()), value), input)  # type: ignore[no-any-return]
+    return where(mask, scalar_tensor(checked_number(value, dtype), dtype), input)  # type: ignore[no-any-return]
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:

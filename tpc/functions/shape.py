@@ -23,7 +23,9 @@ from tpc.tensor import Tensor
 
 
 def int_list(values: Sequence[Any], function: str, name: str = "size") -> tuple[int, ...]:
-    """Ints given as `f(2, 3)` or as `f((2, 3))`; `TypeError` for anything else."""
+    """Ints given as `f(2, 3)` or as `f((2, 3))`; `TypeError` for anything else, and for nothing."""
+    if not values:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         values = values[0]
     return tuple([v if v.__class__ is int else one_int(v, function, name) for v in values])
@@ -47,7 +49,7 @@ def completed(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
         if n >= 0:
             known *= n
         elif n < -1:
-            raise RuntimeError(f"invalid shape dimension {n}")
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
         elif unknown is not None:
             raise RuntimeError("only one dimension can be inferred")
         else:
@@ -355,12 +357,12 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that tensors of these shapes have together; `RuntimeError` where they do not broadcast."""
     all_shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in all_shapes), default=0)
-    for s in all_shapes:
+    for at, s in enumerate(all_shapes):
         for i in range(-len(s), 0):
             if s[i] != 1 and result[i] not in (1, s[i]):
                 raise RuntimeError(
-                    f"Shape mismatch: objects cannot be broadcast to a single shape: the size {s[i]} does not match {result[i]} at "
-                    f"dimension {len(result) + i}"
+                    f"Attempting to broadcast a dimension of length {s[i]} at {i}! Mismatching argument at index {at} had {s}; but "
+                    f"expected shape should be broadcastable to {result}"
                 )
             result[i] = s[i] if s[i] != 1 else result[i]
     return tuple(result)
