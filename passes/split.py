@@ -46,7 +46,9 @@ def split(joint: Program, num_forward_outputs: int, cotangent_inputs: Collection
     read = [v for op in joint.ops if op in late for v in op.operands]
     read += gradients
     wanted = tuple(dict.fromkeys(v for v in read if v.op not in late and v not in given))
-    free = frozenset(v for v in (*joint.inputs, *primal) if v not in given)
+    # What forward overwrites is no longer there for reverse.
+    written = {joint.inputs[w] for w in joint.writes[:num_forward_outputs] if w is not None}
+    free = frozenset(v for v in (*joint.inputs, *primal) if v not in given and v not in written)
     choices = choose(Demand(wanted, free), memory_budget)
     return _Splitter(joint, num_forward_outputs, late, given, choices).run()
 
@@ -92,9 +94,9 @@ class _Splitter:
     def _reverse(self, position: dict[Value, int]) -> tuple[Program, tuple[tuple[str, int], ...]]:
         """The reverse program. Saved values come first, then inputs that live anyway, then cotangents."""
         joint = self.joint
-        held = [c.value for c in self.choices if c.decision != "recomputed"]
-        saved = [v for v in held if v.op is not None]
-        inputs = [i for i, v in enumerate(joint.inputs) if v in set(held)] + [i for i, v in enumerate(joint.inputs) if v in self.given]
+        saved = [c.value for c in self.choices if c.decision in ("kept", "output")]
+        alive = {c.value for c in self.choices if c.decision == "input"}
+        inputs = [i for i, v in enumerate(joint.inputs) if v in alive] + [i for i, v in enumerate(joint.inputs) if v in self.given]
         builder = Builder(f"{joint.name}.reverse")
         values = {v: builder.input(v.type, v.name) for v in saved}
         values.update((joint.inputs[i], builder.input(joint.inputs[i].type, joint.inputs[i].name)) for i in inputs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from tpc.ir.builder import Builder
 from tpc.ir.layout import Strides, is_contiguous, reshaped
-from tpc.ir.opdef import AttrValue
+from tpc.ir.opdef import AttrValue, lookup
 from tpc.ir.plan import Plan, plan_body
 from tpc.ir.program import Op, Program, Value
 from tpc.ir.signature import result_types
@@ -128,6 +128,23 @@ def block_body(op: Op, cut: Cut, rows: int) -> Program:
         made = builder.append(Op(inner.defn, operands, attrs, types, inner.scopes, inner.loc))
         new.update(zip(inner.results, made.results, strict=True))
     return builder.finish([new[v] for v in body.outputs])
+
+
+def is_large(op: Op) -> bool:
+    """Whether a single op is worth running in blocks: over threads, and with the kernel's own temporaries in the cache."""
+    return op.defn.elementwise and op.result.type.numel >= SHARED_FROM
+
+
+def alone(op: Op, plan: Plan) -> tuple[Op, list[tuple[int, int]]]:
+    """A fusion of one op, and which operand its result is written over in the plan."""
+    builder = Builder(op.name)
+    operands = tuple(dict.fromkeys(op.operands))
+    new = {v: builder.input(v.type) for v in operands}
+    made = builder.append(Op(op.defn, [new[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc))
+    fusion = Op(lookup("fusion"), operands, {}, op.types, op.scopes, op.loc, builder.finish(made.results))
+    here = plan.places[op.result]
+    over = [i for i, v in enumerate(operands) if plan.places[v] == here and v.type == op.result.type and here.kind != "constant"]
+    return fusion, [(0, i) for i in over[:1]]
 
 
 Write = Callable[[Code, Plan, Sequence[str], Callable[[int], str]], None]

@@ -27,7 +27,7 @@ class Executable:
         if isinstance(plan, Program):
             plan = plan_memory(plan, donate)
         self.plan = plan
-        self.threads = available_threads() if threads is None else threads
+        self.threads = max(1, available_threads() if threads is None else threads)
         self.code = Code(f"@{plan.program.name}", ["arrays"])
         self.scratch_bytes = 0
         self._codes: dict[str, Code] = {self.code.filename: self.code}

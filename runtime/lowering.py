@@ -9,7 +9,7 @@ import numpy as np
 from tpc.ir.plan import Place, Plan, plan_body
 from tpc.ir.program import Op, Value
 from tpc.runtime.arena import array_at
-from tpc.runtime.blocks import Blocks, cut_of
+from tpc.runtime.blocks import Blocks, alone, cut_of, is_large
 from tpc.runtime.code import Code
 from tpc.runtime.kernels.registry import bind
 
@@ -21,7 +21,8 @@ class Lowering:
     """Writes the ops of one plan into `code`.
 
     `inputs` and `output(j)` are the names of the arrays that the plan's inputs and outputs live in; `arena` is the name of
-    the memory that its other values live in. Views of prepared arrays are prepared too, and cost nothing at run time.
+    the memory that its other values live in. Views of prepared arrays are prepared too, and cost nothing at run time. `threads`
+    is how many may share a large op; 0 says that these lines are part of one, and nothing is cut.
     """
 
     def __init__(self, code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str], arena: str, threads: int) -> None:
@@ -45,7 +46,9 @@ class Lowering:
             elif self.plan.places[op.results[0]].kind == "constant":
                 self._constant(op)
             elif op.body is not None:
-                self._fusion(op)
+                self._fusion(op, op, self.plan.overwritten[op])
+            elif self.threads and is_large(op):
+                self._fusion(op, *alone(op, self.plan))
             else:
                 self._call(op)
         for j in self.plan.copied:
@@ -122,29 +125,29 @@ class Lowering:
         arguments = [self.names[v] for v in op.operands]
         self.code.line(f"{self.code.bind('k', kernel)}({', '.join([*arguments, out])})", op)
 
-    def _fusion(self, op: Op) -> None:
-        assert op.body is not None
+    def _fusion(self, op: Op, fusion: Op, pairs: Sequence[tuple[int, int]]) -> None:
+        """A fusion, or a single op dressed up as one: in blocks if it is large, else op by op."""
+        assert fusion.body is not None
         for value in op.results:
             self.names[value] = self._home(value)
-        pairs = self.plan.overwritten[op]
-        arguments, outs = [self.names[v] for v in op.operands], [self.names[v] for v in op.results]
+        arguments, outs = [self.names[v] for v in fusion.operands], [self.names[v] for v in op.results]
         for j, i in pairs:
             # The same memory; but what stands for the operand may be a view that NumPy does not let us write to.
             arguments[i] = outs[j]
-        cut = cut_of(op, [self.plan.strides[v] for v in op.operands])
+        cut = cut_of(fusion, [self.plan.strides[v] for v in fusion.operands]) if self.threads else None
         if cut is not None:
-            blocks = Blocks(op, pairs, cut, self.threads, _write_block)
+            blocks = Blocks(fusion, pairs, cut, self.threads, _write_block)
             self.blocked.append(blocks)
             self.scratch_bytes = max(self.scratch_bytes, blocks.scratch_bytes)
             name = self.code.recipe("f", lambda names: blocks.instance(names["scratch"]))
             self.code.line(f"{name}({', '.join([*arguments, *outs])})", op)
             return
-        plan = plan_body(op, op.body, pairs)
-        inner = Lowering(self.code, plan, arguments, outs.__getitem__, "scratch", 1)
+        plan = plan_body(fusion, fusion.body, pairs)
+        inner = Lowering(self.code, plan, arguments, outs.__getitem__, "scratch", 0)
         inner.lower()
         self.scratch_bytes = max(self.scratch_bytes, plan.arena_bytes)
 
 
 def _write_block(code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str]) -> None:
     code.shared["copyto"] = np.copyto
-    Lowering(code, plan, inputs, output, "scratch", 1).lower()
+    Lowering(code, plan, inputs, output, "scratch", 0).lower()

@@ -112,3 +112,18 @@ def test_random_programs(case, budget, data):
     halves = split(joint, count, cotangents, budget)
     for want, have in zip(reference(joint, arrays), run_split(halves, joint, arrays, count), strict=True):
         assert np.array_equal(want, have, equal_nan=want.dtype.kind in "fc")
+
+
+def test_an_input_that_forward_overwrites_is_saved():
+    text = """
+    program @f (%x: f32[8], %dy: f32[8]) -> (f32[8] into %x, f32[8]) {
+      %0 = exp %x : f32[8]
+      %1 = mul %x, %dy : f32[8]
+      return %0, %1
+    }"""
+    joint = parse_program(text)
+    halves = split(joint, 1, {1})
+    assert halves.reverse_inputs == (("forward", 1), ("input", 1))
+    assert [(s.made_by, s.decision) for s in halves.saved] == [("x", "kept")]
+    arrays = inputs_of(joint)
+    run_split(halves, joint, arrays, 1)

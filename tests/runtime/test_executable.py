@@ -270,3 +270,21 @@ def test_a_fusion_may_write_over_what_a_read_only_view_shows():
       return %2
     }"""
     assert executable(text).run([np.zeros(1, np.float32)])[0].item() == -1.0
+
+
+@pytest.mark.parametrize("donated", [(), (0,)])
+def test_a_large_op_runs_in_blocks_by_itself(donated):
+    text = """
+    program @f (%x: f32[100,50], %y: f32[100,50]) -> (f32[100,50] into %x, f32[100,50]) {
+      %0 = add %x, %y : f32[100,50]
+      %1 = exp %0 : f32[100,50]
+      return %1, %0
+    }"""
+    program = parse_program(text)
+    inputs = arrays((100, 50), (100, 50))
+    wanted = interpret(program, inputs)
+    with mock.patch.multiple(blocks, CACHE_BYTES=2048, SHARED_FROM=1):
+        step = executable(text, donated, fused=False, threads=2)
+    assert step.source.count("f0(") == step.source.count("f1(") == 1
+    for want, have in zip(wanted, step.run(inputs), strict=True):
+        assert np.array_equal(want, have)
