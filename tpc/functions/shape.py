@@ -333,14 +333,9 @@ def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  Target "
                 f"sizes: {list(wanted)}.  Tensor sizes: {list(shape)}"
             )
-    return _expanded(input, tuple(target))
-
-
-def _expanded(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Nothing overlaps where there are no more elements than before: such a view may be written."""
-    if math.prod(shape) == x._type.numel and x._type.numel:
-        return reshaped(x, shape)
-    return view_of(x, ops.broadcast_to, {"shape": shape})
+    if math.prod(target) == input._type.numel != 0:
+        return reshaped(input, tuple(target))  # nothing overlaps: such a view may be written
+    return view_of(input, ops.broadcast_to, {"shape": tuple(target)})
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
