@@ -99,7 +99,7 @@ def _inverted(self: Tensor) -> Tensor:
     return elementwise.bitwise_not(self)
 
 
-UNARY_OPERATORS = {
+UNARY_OPERATORS: dict[str, Callable[..., Any]] = {
     "__neg__": elementwise.neg,
     "__pos__": elementwise.positive,
     "__abs__": elementwise.abs,
@@ -115,7 +115,7 @@ UNARY_OPERATORS = {
     "__index__": conversions.to_index,
 }
 
-BINARY_OPERATORS = {
+BINARY_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": elementwise.add,
     "sub": elementwise.sub,
     "mul": elementwise.mul,
@@ -132,7 +132,7 @@ BINARY_OPERATORS = {
 }
 """Each gives three methods: `__add__`, `__radd__` and `__iadd__`."""
 
-COMPARISONS = {
+COMPARISONS: dict[str, Callable[..., Any]] = {
     "__eq__": elementwise.eq,
     "__ne__": elementwise.ne,
     "__lt__": elementwise.lt,
@@ -282,11 +282,11 @@ def attach() -> None:
             setattr(Tensor, name, getattr(family, name))
     for name, method in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS}.items():
         setattr(Tensor, name, method)
-    for name, binary in BINARY_OPERATORS.items():
-        setattr(Tensor, f"__{name}__", _left(binary))
-        setattr(Tensor, f"__r{name}__", _right(binary))
+    for name, operation in BINARY_OPERATORS.items():
+        setattr(Tensor, f"__{name}__", _left(operation))
+        setattr(Tensor, f"__r{name}__", _right(operation))
         if name != "matmul":
-            setattr(Tensor, f"__i{name}__", _augmented(binary))
+            setattr(Tensor, f"__i{name}__", _augmented(operation))
     for name, compare in COMPARISONS.items():
         setattr(Tensor, name, _left(compare))
     for name, getter in PROPERTIES.items():

@@ -60,7 +60,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     out = options.pop("out", None)
     if method != "__call__" or options or function is None:
         how = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        raise TypeError(_refusal(how + (f" with {sorted(options)}" if options else "")))
+        raise TypeError(_refusal(f"numpy.{how}" + (f" with {sorted(options)}" if options else "")))
     result = function(*[_operand(x) for x in inputs])
     if out is None:
         return result
@@ -79,13 +79,13 @@ def array_function(self: Tensor, function: Callable[..., Any], types: Any, args:
         return function(*_values(args), **{k: _values((v,))[0] for k, v in options.items()})
     ours = FUNCTIONS.get(function)
     if ours is None:
-        raise TypeError(_refusal(getattr(function, "__name__", str(function))))
+        raise TypeError(_refusal(f"{function.__module__}.{function.__name__}"))
     return ours(*args, **options)
 
 
 def _refusal(name: str) -> str:
     return (
-        f"numpy.{name} has no counterpart that tpc can record. Use a tpc function, tpc.host_call to run it as a step of the graph, or pass "
+        f"{name} has no counterpart that tpc can record. Use a tpc function, tpc.host_call to run it as a step of the graph, or pass "
         "t.detach().numpy()"
     )
 
@@ -236,7 +236,7 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.argsort: lambda a, axis=-1: find("argsort")(a, axis),
     np.where: _where,
     np.clip: _clip,
-    np.round: _first(elementwise.round),
+    np.round: lambda a, decimals=0: elementwise.round(a, decimals=decimals),
     np.real: elementwise.real,
     np.imag: elementwise.imag,
     np.nan_to_num: _first(find("nan_to_num")),
@@ -266,21 +266,15 @@ FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.tensordot: lambda a, b, axes=2: linalg.tensordot(_operand(a), _operand(b), axes),
     np.einsum: _einsum,
     np.linalg.norm: lambda x, ord=None, axis=None, keepdims=False: linalg.norm(x, ord, axis, keepdims),
-    np.zeros_like: lambda a: _like("zeros_like")(a),
-    np.ones_like: lambda a: _like("ones_like")(a),
-    np.full_like: lambda a, fill_value: _like("full_like")(a, fill_value),
+    np.zeros_like: lambda a: find("zeros_like")(a),
+    np.ones_like: lambda a: find("ones_like")(a),
+    np.full_like: lambda a, fill_value: find("full_like")(a, fill_value),
     np.copy: _copied,
     np.shape: lambda a: a._type.shape,
     np.ndim: lambda a: a._type.rank,
     np.size: lambda a, axis=None: a._type.numel if axis is None else a._type.shape[axis],
 }
 """NumPy function -> what records it, with NumPy's parameter names."""
-
-
-def _like(name: str) -> Callable[..., Tensor]:
-    from tpc.functions import factories
-
-    return getattr(factories, name)  # type: ignore[no-any-return]
 
 
 QUERIES = {

@@ -31,7 +31,7 @@ def _nothing(g: Tensor) -> Tensor:
 
 def _kept(g: Tensor, mask: Tensor) -> Tensor:
     """`g` where the mask holds, else 0 (also where `g` is infinite or NaN)."""
-    return f.where(mask, g, 0)  # type: ignore[no-any-return]
+    return f.where(mask, g, 0)
 
 
 # --- one operand --------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def _over_norm(x: Any, a: Any, b: Any) -> Tensor:
     """x / (a*a + b*b), 0 at the origin."""
     norm = f.add(f.mul(a, a), f.mul(b, b))
     zero = f.eq(norm, 0)
-    return f.where(zero, 0, f.div(x, f.where(zero, 1, norm)))  # type: ignore[no-any-return]
+    return f.where(zero, 0, f.div(x, f.where(zero, 1, norm)))
 
 
 def _pow_base(g: Tensor, a: Tensor, b: Any) -> Tensor:
@@ -117,7 +117,7 @@ def _pow_base(g: Tensor, a: Tensor, b: Any) -> Tensor:
         if b == 2:
             return f.mul(g, _conj(f.mul(a, 2)))
         return f.mul(g, _conj(f.mul(f.pow(a, b - 1), b)))
-    return f.where(f.eq(b, 0), 0, f.mul(g, _conj(f.mul(f.pow(a, f.sub(b, 1)), b))))  # type: ignore[no-any-return]
+    return f.where(f.eq(b, 0), 0, f.mul(g, _conj(f.mul(f.pow(a, f.sub(b, 1)), b))))
 
 
 def _pow_exponent(g: Tensor, a: Any, b: Tensor, y: Tensor) -> Tensor:
@@ -125,13 +125,13 @@ def _pow_exponent(g: Tensor, a: Any, b: Tensor, y: Tensor) -> Tensor:
     if not isinstance(a, Tensor):
         if a == 0:
             flat = f.ge(f.real(b), 0)
-            return f.where(flat, 0, f.mul(g, _conj(f.mul(y, -math.inf))))  # type: ignore[no-any-return]
+            return f.where(flat, 0, f.mul(g, _conj(f.mul(y, -math.inf))))
         if not isinstance(a, complex) and a > 0:
             return f.mul(g, _conj(f.mul(y, math.log(a))))
         a = f.as_operand(a)
         return f.mul(g, _conj(f.mul(y, f.log(cast(a, b._type.dtype)))))
     flat = f.logical_and(f.eq(a, 0), f.ge(f.real(b), 0))
-    return f.where(flat, 0, f.mul(g, _conj(f.mul(y, f.log(a)))))  # type: ignore[no-any-return]
+    return f.where(flat, 0, f.mul(g, _conj(f.mul(y, f.log(a)))))
 
 
 derivative(ops.pow_, a=_pow_base, b=_pow_exponent)
@@ -140,7 +140,7 @@ derivative(ops.pow_, a=_pow_base, b=_pow_exponent)
 def _larger(g: Tensor, x: Any, other: Any, loses: Any) -> Tensor:
     """All of `g` where `x` was chosen, half of it in a tie."""
     shared = f.where(f.eq(x, other), f.mul(g, 0.5), g)
-    return f.where(loses(x, other), 0, shared)  # type: ignore[no-any-return]
+    return f.where(loses(x, other), 0, shared)
 
 
 derivative(ops.maximum, a=lambda g, a, b: _larger(g, a, b, f.lt), b=lambda g, a, b: _larger(g, b, a, f.lt))

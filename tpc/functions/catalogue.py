@@ -75,7 +75,7 @@ PUBLIC = """
     resolve_conj resolve_neg roll rot90 round row_stack rsqrt rsub scalar_tensor scatter scatter_add scatter_reduce seed select
     select_scatter set_rng_state sgn sigmoid sign signbit sin sinc sinh slice_scatter softmax sort split split_with_sizes sqrt square
     squeeze stack std std_mean sub subtract sum swapaxes swapdims t take take_along_dim tan tanh tensor tensor_split tensordot tile
-    topk trace transpose tril tril_indices triu triu_indices true_divide trunc unbind unflatten unsqueeze var var_mean vdot vsplit
+    topk transpose tril tril_indices triu triu_indices true_divide trunc unbind unflatten unsqueeze var var_mean vdot vsplit
     vstack where xlogy zeros zeros_like
 """
 """Functions that users find as `tpc.<name>`."""

@@ -9,12 +9,11 @@ from typing import Any
 
 def one_dim(dim: Any, rank: int) -> int:
     """A dimension as 0 <= dim < rank; a 0-d tensor counts as having one."""
-    if dim.__class__ is not int:
-        dim = _integer(dim)
+    d: int = dim if dim.__class__ is int else _integer(dim)
     size = rank or 1
-    if not -size <= dim < size:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
-    return dim % size
+    if not -size <= d < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {d})")
+    return d % size
 
 
 def _integer(dim: Any) -> int:

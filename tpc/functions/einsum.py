@@ -93,7 +93,12 @@ def _implied(labels: Sequence[Labels]) -> Labels:
 def _sizes(labels: Sequence[Labels], operands: Sequence[Tensor]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for i, (term, x) in enumerate(zip(labels, operands, strict=True)):
+        own: dict[str, int] = {}
         for label, n in zip(term, x._type.shape, strict=True):
+            if own.setdefault(label, n) != n:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != {own[label]}"
+                )
             known = sizes.get(label, 1)
             if n != known and 1 not in (n, known):
                 raise RuntimeError(
@@ -110,8 +115,6 @@ def _simple(x: Tensor, labels: Labels, sizes: dict[str, int]) -> tuple[Tensor, L
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            if x._type.shape[first] != x._type.shape[second]:
-                raise RuntimeError(f"einsum(): subscript {label} is repeated for one operand but the sizes don't match")
             x = diagonal(x, 0, first, second)
             labels = [c for i, c in enumerate(labels) if i not in (first, second)] + [label]
     full = tuple([sizes[c] for c in labels])

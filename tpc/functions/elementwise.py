@@ -7,7 +7,7 @@ within its category. Every function takes `out=`, a tensor that receives the res
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import elementwise as ops
@@ -229,6 +229,10 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     return clamp(input, max=max, out=out)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """`input` where the condition holds, else `other`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
@@ -242,12 +246,12 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 def conj(input: Tensor) -> Tensor:
     """Complex conjugate; a real tensor is returned as it is."""
-    return record(ops.conj, (input,)) if is_complex(input._type.dtype) else input  # type: ignore[no-any-return]
+    return record(ops.conj, (input,)) if is_complex(input._type.dtype) else input
 
 
 def real(input: Tensor) -> Tensor:
     """Real part; a real tensor is returned as it is."""
-    return record(ops.real, (input,)) if is_complex(input._type.dtype) else input  # type: ignore[no-any-return]
+    return record(ops.real, (input,)) if is_complex(input._type.dtype) else input
 
 
 def imag(input: Tensor) -> Tensor:

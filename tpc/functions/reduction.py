@@ -18,6 +18,7 @@ from tpc.ir.opdef import OpDef
 from tpc.ir.ops import reduction as ops
 from tpc.ir.types import category, is_differentiable
 from tpc.record import cast, record
+from tpc.state import STATE
 from tpc.tensor import Tensor
 
 
@@ -192,7 +193,8 @@ def _extreme(name: str, defn: OpDef, arg: OpDef, binary: Callable[..., Tensor], 
         if x._type.shape[dim] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         indices = record(arg, (x,), {"dim": dim, "keepdim": True})
-        values = picked(x, indices, dim)
+        tracked = (STATE.grad_enabled and x._tracked()) or x._tangent is not None
+        values = picked(x, indices, dim) if tracked else record(defn, (x,), {"dims": (dim,), "keepdim": True})
         if not keepdim or not input._type.shape:
             kept = x._type.shape[:dim] + x._type.shape[dim + 1 :]
             values, indices = reshape(values, kept), reshape(indices, kept)
