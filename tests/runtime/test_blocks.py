@@ -57,3 +57,26 @@ def test_parts_are_as_the_whole(defn: OpDef) -> None:
             wanted = np.asarray(run(*operands))
             pieces = [np.asarray(run(*[a[here] for a in operands])) for here in (slice(0, 16), slice(16, 17), slice(17, 67))]
         assert equal(wanted, np.concatenate(pieces)), op.types
+
+
+@pytest.mark.parametrize("shape, dims", [((37, 1003), (1,)), ((37, 5, 70), (1, 2)), ((6, 7, 300), (2,)), ((37, 1), (1,)), ((50, 3), (1,))])
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("defn", [d for d in all_ops() if d.reduction], ids=lambda d: d.name)
+def test_rows_are_reduced_as_the_whole_is(defn: OpDef, keepdim: bool, shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(6)
+    for dtype in DTYPES:
+        attrs: dict[str, AttrValue] = {"dims": dims, "keepdim": keepdim, "correction": 1}
+        attrs = {name: attrs[name] for name in defn.attrs}
+        try:
+            whole, five, one = (bind(_reduction(defn, attrs, tensor_type(dtype, (rows, *shape[1:])))) for rows in (shape[0], 5, 1))
+        except TypeRuleError:
+            continue
+        x = array(tensor_type(dtype, shape), rng)
+        with np.errstate(all="ignore"):
+            wanted = np.asarray(whole(x))
+            assert equal(wanted[:5], np.asarray(five(x[:5]))), dtype
+            assert equal(wanted[5:6], np.asarray(one(x[5:6]))), dtype
+
+
+def _reduction(defn: OpDef, attrs: dict[str, AttrValue], type: TensorType) -> Op:
+    return Op(defn, [Value(None, 0, type)], attrs, result_types(defn, [type], attrs))
