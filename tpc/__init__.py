@@ -5,10 +5,7 @@ import types as _types
 
 import tpc.methods as methods
 import tpc.autograd.elementwise, tpc.autograd.reduction, tpc.autograd.linalg, tpc.autograd.random
-try:
-    import tpc.autograd.shape, tpc.autograd.indexing
-except ImportError:
-    pass
+import tpc.autograd.shape, tpc.autograd.indexing
 from tpc import autograd, optim
 from tpc.functions.catalogue import FAMILIES
 for _f in FAMILIES:
@@ -22,3 +19,5 @@ from tpc.dtype import *
 from tpc.dtype import bool_ as bool, finfo, iinfo
 float = float32; double = float64; half = float16; long = int64; int = int32; short = int16
 from tpc.autograd.grad_mode import no_grad, enable_grad, set_grad_enabled, is_grad_enabled, inference_mode
+from tpc import func
+from tpc.func import vmap

@@ -48,6 +48,8 @@ class Body:
         self.second: Second | None = None
         self.halves: Any = None
         self.tracked, recorded = self._alive(list(tracked))
+        self.lifted = len(self.inputs)
+        """Inputs that a call hands over."""
         if recorded is not None:
             self._split(*recorded)
         else:
@@ -119,14 +121,12 @@ class Body:
         """The reverse program for gradients that arrive for these tracked outputs."""
         found = self.reverses.get(pattern)
         if found is None:
-            before = len(self.inputs)
             cotangents, gradients = self.backward_from(self.tracked, pattern)
-            if len(self.inputs) != before:
-                raise RuntimeError("backward reads a tensor that it did not read when the function was compiled; compile the function again")
             present = [g for g in gradients if g is not None]
             arriving = [i for i, arrives in enumerate(pattern) if arrives]
             program = capture(f"{self.name}.reverse", [*self.inputs, *cotangents], present, [*self.names, *[f"d{i}" for i in arriving]])
-            origin = [("input", i) for i in range(before)] + [("cotangent", i) for i in arriving]
+            # What this backward alone reads from outside is read when it runs.
+            origin = [("input", i) if i < self.lifted else ("late", i) for i in range(len(self.inputs))] + [("cotangent", i) for i in arriving]
             found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients)
         return found
 
@@ -152,7 +152,7 @@ def record_backward(
         run = Pass(retain_graph=True, create_graph=False, hook_captures=False)
         run.run(roots, sought)
         gradients = [g._read() if g is not None else None for g in run.captured]
-    outcome.lift_inputs()
+    outcome.lift_inputs([g for g in gradients if g is not None])
     return cotangents, gradients
 
 
@@ -171,9 +171,20 @@ class Reverse:
         self.present = tuple(g is not None for g in gradients)
         self.reads = frozenset(i for kind, i in self.origin if kind == "input")
 
-    def run(self, **pools: Sequence[Any]) -> list[np.ndarray | None]:
+    def run(self, **pools: Any) -> list[np.ndarray | None]:
         outs = iter(self.executable.run([pools[kind][i] for kind, i in self.origin]))
         return [next(outs) if there else None for there in self.present]
+
+
+class _Late:
+    """Arrays of inputs that no call handed over, by number."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        storage: Storage = self.outcome.sources[i].ref
+        return storage.array()
 
 
 class SpentNode(Node):
@@ -213,6 +224,7 @@ class BodyNode(Node):
             output=self.outputs,
             saved=self.outputs[len(self.body.outputs) :],
             cotangent=[g._array() if g is not None else None for g in grads],
+            late=_Late(self.body.outcome),
         )
         return [from_array(a) if a is not None else None for a in outs]
 

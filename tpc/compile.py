@@ -112,7 +112,11 @@ class Compiled:
             warnings.warn(f"{name} runs in deferred mode, not compiled: {reason}", UserWarning, stacklevel=3)
             return self.function(*args, **kwargs)
         known.insert(0, variant)
-        return variant.call(leaves)
+        try:
+            return variant.call(leaves)
+        except GuardFailed:
+            known.remove(variant)
+            return self.function(*args, **kwargs)
 
 
 def _kind(x: Any) -> Any:
@@ -195,7 +199,13 @@ class Variant:
             _own(storages[i], arrays, i)
         edges: list[Edge | None] = [t._edge() if (t := _tensor(s, leaves)) is not None else None for s in self.sought] if self.tracked else []
         given = list(arrays)
-        outs, node = self.body.call(arrays, edges)
+        try:
+            outs, node = self.body.call(arrays, edges)
+        except Exception:
+            if outcome.guards:
+                # The values that were looked at may be what no longer holds; a fault of the code itself comes back when it is recorded again.
+                raise GuardFailed from None
+            raise
         for output, expected, _ in outcome.guards:
             if not _same(outs[output], expected):
                 raise GuardFailed

@@ -33,7 +33,7 @@ def reshaped_in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`x.unsqueeze_(0)` from `unsqueeze`: `x` becomes that view of its own memory."""
 
     def form(self: Tensor, *args: Any) -> Tensor:
-        self._refuse_write()
+        self._refuse_write(self)
         moved = function(self, *args)
         self._type, self._views = moved._type, moved._views
         if self._node is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tpc.autograd.node import Edge
 from tpc.deferred import flush
-from tpc.recording import Recorded
+from tpc.recording import MAX_LITERAL, Recorded, collect, is_fixed
 from tpc.storage import Storage
 from tpc.tensor import Tensor, View
 from tpc.tracing import Trace, tracing
@@ -68,11 +68,17 @@ class Outcome:
         found += [m for _, m in self.moved]
         return found + [g for _, g in self.grads if isinstance(g, Made) and g.edge is not None]
 
-    def lift_inputs(self) -> None:
-        """Takes over placeholders that were made since the last time."""
-        for storage, value in list(self.trace.placeholders.items())[len(self.inputs) :]:
-            self.inputs.append(value)
-            self.sources.append(self.storage_source(storage))
+    def lift_inputs(self, outputs: Sequence[Recorded] = ()) -> None:
+        """Takes over placeholders that were made since the last time, and large arrays that the code brought in."""
+        known = {id(v) for v in self.inputs}
+        for storage, value in self.trace.placeholders.items():
+            if id(value) not in known:
+                self.inputs.append(value)
+                self.sources.append(self.storage_source(storage))
+        for value in collect(outputs, self.inputs, through_data=True):
+            if is_fixed(value) and value.type.nbytes > MAX_LITERAL:
+                self.inputs.append(value)
+                self.sources.append(Source("storage", Storage.unknown(value)))
 
 
 def run_traced(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], concrete: bool) -> Outcome:
@@ -114,7 +120,7 @@ class _Reader:
         for value, expected, where in trace.guards:
             out.guards.append((self._output(value), expected, where))
         out.storage_source = self._storage_source
-        out.lift_inputs()
+        out.lift_inputs(out.outputs)
         out.sought = [(edge, self._tensor_source(t)) for edge, t in trace.input_edges()]
         self._watch()
         return out

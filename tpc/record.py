@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tpc.autograd.rules import RULES, make_node
+from tpc import transforming
+from tpc.autograd.rules import make_node
 from tpc.dtype import combine, default_dtype, promote, scalar_dtype
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.ops import elementwise, shape
-from tpc.ir.types import TensorType, category, is_differentiable, tensor_type
+from tpc.ir.types import TensorType, category, tensor_type
 from tpc.recording import NO_ATTRS, Recorded, constant, emit, user_frame
 from tpc.state import STATE
 from tpc.storage import Storage
@@ -29,6 +30,18 @@ def record(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] 
     """
     if defn.promotion != "none":
         operands = promoted(operands, defn.promotion)
+    return record_typed(defn, operands, attrs)
+
+
+def record_typed(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] = NO_ATTRS) -> Any:
+    """Records an op on operands that have their final dtypes; scalars are recorded constants by now."""
+    if STATE.transforming:
+        return transforming.record(defn, operands, attrs)
+    return record_plain(defn, operands, attrs)
+
+
+def record_plain(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue]) -> Any:
+    """Records an op on operands of its dtypes, with nothing batched and no tangents."""
     values = tuple([t._read() if isinstance(t, Tensor) else t for t in operands])
     types = tuple([v.type for v in values])
     if attrs:
@@ -55,6 +68,11 @@ def record(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] 
 
 def record_view(source: Tensor, view: View) -> Tensor:
     """A view of `source`: the same storage, one step further along the chain."""
+    return transforming.record_view(source, view) if STATE.transforming else record_view_plain(source, view)
+
+
+def record_view_plain(source: Tensor, view: View) -> Tensor:
+    """A view of a tensor that is not batched; tangents are not followed."""
     base = source._base if source._base is not None else source
     made = Tensor(source._storage, view.type, (*source._views, view), base)
     if STATE.grad_enabled:
@@ -174,8 +192,6 @@ def cast(x: Tensor, dtype: str) -> Tensor:
 
 
 def scalar_tensor(value: Any, dtype: str) -> Tensor:
-    """A 0-d tensor on a constant."""
-    return Tensor(Storage(constant(value, dtype)), tensor_type(dtype, ()))
-
-
-__all__ = ["RULES", "cast", "common_dtype", "is_differentiable", "record", "record_scatter", "record_view", "scalar_tensor", "view"]
+    """A 0-d tensor of a constant (a copy of it: constants are shared and never become arrays)."""
+    type = tensor_type(dtype, ())
+    return Tensor(Storage(emit(elementwise.copy, (constant(value, dtype),), NO_ATTRS, type)), type)

@@ -7,6 +7,7 @@ how it was made.
 
 from __future__ import annotations
 
+import base64
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
@@ -18,6 +19,7 @@ import numpy as np
 
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.ops.shape import constant as constant_op
+from tpc.ir.ops.shape import literal as literal_op
 from tpc.ir.program import Loc, Op, Program, Value
 from tpc.ir.types import NUMPY_DTYPES, TensorType, is_complex, is_floating, tensor_type, type_of
 from tpc.state import STATE
@@ -168,6 +170,23 @@ def resolve_loc(where: Any) -> Loc | None:
     return Loc(code.co_filename, line, code.co_qualname)
 
 
+MAX_LITERAL = 4096
+"""Bytes of an array that stands in a program itself; larger ones are inputs."""
+
+
+def is_fixed(value: Recorded) -> bool:
+    """Whether a value is an array that user code brought in, not the result of an op."""
+    return value.defn is None and not value.operands and value.data is not None
+
+
+def _literal_op(value: Recorded) -> Op:
+    if value.data is None:
+        raise RuntimeError("a value from another trace, or from a trace that has ended, was used here")
+    data = np.ascontiguousarray(value.data)
+    text = base64.b64encode(data.astype(data.dtype.newbyteorder("<")).tobytes()).decode()
+    return Op(literal_op, (), {"data": text, "dtype": value.type.dtype, "shape": value.type.shape}, (value.type,))
+
+
 # --- capture ------------------------------------------------------------------------------------
 
 
@@ -231,9 +250,11 @@ def capture(
     calls: dict[int, Op] = {}
     ops: list[Op] = []
     for value in collect(outputs, inputs, through_data):
+        if value.defn is None and not value.operands:
+            ops.append(_literal_op(value))
+            env[id(value)] = ops[-1].results[0]
+            continue
         if value.defn is None:
-            if not value.operands:
-                raise RuntimeError("a value from another trace, or from a trace that has ended, was used here")
             env[id(value)] = calls[id(value.operands[0])].results[value.index]
             continue
         types = value.type if type(value.type) is tuple else (value.type,)

@@ -25,6 +25,12 @@ class State(threading.local):
     saved_hooks: tuple | None = None
     """The innermost (pack, unpack) pair of `saved_tensors_hooks`."""
     saved_hooks_disabled: str | None = None
+    transforming: bool = False
+    """Whether tangents or batches have to be followed: some level of `duals` or `vmaps` is active."""
+    duals: tuple[Any, ...] = ()
+    """Active levels of forward mode, innermost last."""
+    vmaps: tuple[Any, ...] = ()
+    """Active levels of vmap, innermost last."""
     anomaly: bool = False
     anomaly_check_nan: bool = True
 

@@ -221,6 +221,8 @@ class Tensor:
         trace = STATE.trace
         if trace is not None and self._trace is not trace:
             trace.remember(self, "_leaf")
+        if STATE.vmaps:
+            self.__dict__["_depth"] = len(STATE.vmaps)
         self._leaf = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -265,20 +267,20 @@ class Tensor:
 
     # --- writing ---
 
-    def _refuse_write(self) -> None:
+    def _refuse_write(self, new: Tensor) -> None:
         """Raises where PyTorch forbids writing this tensor in place while recording is on."""
         if not STATE.grad_enabled:
             return
-        if self._refusal is not None and (self._tracked() or self._refusal.startswith("This view was created inside")):
+        if self._refusal is not None and (self._tracked() or new._tracked() or CUSTOM_VIEW in self._refusal):
             raise RuntimeError(self._refusal)
-        if self._base is not None:
-            if self._base._leaf and self._base._node is None:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        elif self._leaf and self._node is None:
+        if self._base is not None and self._tracked() and self._base.grad_fn is None and not self._leaf:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if self._leaf and self._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _write(self, new: Tensor) -> Tensor:
         """Makes `new` (same shape) the content: the storage gets a new value, this tensor and its base the new history."""
+        from tpc import transforming
         from tpc.record import cast, record_scatter
 
         if new._type.shape != self._type.shape:
@@ -292,26 +294,32 @@ class Tensor:
                     f"{BY_IR[self._type.dtype].name.capitalize()}"
                 )
             new = cast(new, self._type.dtype)
-        self._refuse_write()
+        self._refuse_write(new)
         base = self._base if self._base is not None else self
         steps = self._views[len(base._views) :]
-        if any(_overlaps(step) for step in self._views):
+        if self._views and _overlaps(self):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
-        content = new
-        if steps:
-            content = record_scatter(base._snapshot(), steps, new)
-        value = content._read()
-        if base._views:
-            whole = Tensor(Storage(base._storage.read()), _storage_type(base))
-            value = record_scatter(whole, base._views, content.detach())._read()
-        self._storage.write(value)
+        content = record_scatter(base._snapshot(), steps, new) if steps else new
+        base._store(content)
         _rebase(base, content)
-        if base is not self:
+        if base is not self and STATE.grad_enabled:
             self._rederive()
+        if STATE.transforming:
+            transforming.written(self, new)
         return self
+
+    def _store(self, content: Tensor) -> None:
+        """Gives the memory behind this base the value of `content`."""
+        from tpc.record import record_scatter
+
+        value = content._read()
+        if self._views:
+            whole = Tensor(Storage(self._storage.read()), _storage_type(self))
+            value = record_scatter(whole, self._views, content.detach())._read()
+        self._storage.write(value)
 
     # --- PyTorch's bookkeeping methods ---
 
@@ -389,8 +397,12 @@ class Size(tuple):
         return Size(got) if isinstance(item, slice) else got
 
 
-def _overlaps(view: View) -> bool:
-    return view.defn.name == "broadcast_to"
+CUSTOM_VIEW = "This view was created inside a custom Function"
+
+
+def _overlaps(tensor: Tensor) -> bool:
+    """Whether several elements are one place in memory."""
+    return any(view.defn.name == "broadcast_to" for view in tensor._views)
 
 
 def _storage_type(tensor: Tensor) -> TensorType:

@@ -1,6 +1,7 @@
 """Automatic differentiation: Functions, `backward`, `grad`, grad modes, hooks."""
 
 from tpc.autograd import anomaly_mode as anomaly_mode
+from tpc.autograd import forward_ad as forward_ad
 from tpc.autograd import function as function
 from tpc.autograd import graph as graph
 from tpc.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from tpc.autograd.function_jvp import push_tangents
 from tpc.autograd.function_node import FunctionNode, kept
+from tpc.batching.function_rule import active_level, batched_forward
 from tpc.recording import Scope, user_frame
 from tpc.state import STATE
 from tpc.tensor import Tensor, _rebase
@@ -29,7 +31,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ctx.needs_input_grad = tuple([isinstance(t, Tensor) and t._tracked() for t in slots])
     ctx._slots = tuple([isinstance(t, Tensor) for t in slots])
     recorded = STATE.grad_enabled and any(ctx.needs_input_grad)
-    output = _forward(cls, ctx, split, args, kwargs)
+    level = active_level(tensors) if STATE.transforming else None
+    output = _forward(cls, ctx, split, args, kwargs, level)
     outputs = list(output) if isinstance(output, (tuple, list)) else [output]
     # Edges are taken before outputs are re-labelled: a dirty input still has its old history here.
     edges = [t._edge() if recorded else None for t in tensors]
@@ -38,26 +41,32 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if split:
             _refuse_returned_inputs(ctx, tensors, outputs)
         ctx._kept = kept(ctx, ctx.to_save, wrapped)
+    if STATE.duals:
+        push_tangents(cls, ctx, slots, outputs, wrapped, ctx.dirty_tensors or ())
     ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     if isinstance(output, list):
         return wrapped
     return tuple(wrapped) if isinstance(output, tuple) else wrapped[0]
 
 
-def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    outer = STATE.grad_enabled, STATE.scope, STATE.loc
-    STATE.grad_enabled = False
+def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any], level: Any) -> Any:
+    outer = STATE.grad_enabled, STATE.scope, STATE.loc, STATE.duals
     STATE.scope = Scope(cls.__name__, ctx._sequence, STATE.scope)
     STATE.loc = None
     try:
+        if level is not None:
+            # History and tangents below the level are followed there, by what stands for this call on physical tensors.
+            output = batched_forward(cls, level, args)
+        STATE.grad_enabled, STATE.duals = False, ()
         if not split:
             return cls.forward(ctx, *args, **kwargs)
-        output = cls.forward(*args, **kwargs)
-        STATE.grad_enabled = False
+        if level is None:
+            output = cls.forward(*args, **kwargs)
+            STATE.grad_enabled = False
         cls.setup_context(ctx, args, output)
         return output
     finally:
-        STATE.grad_enabled, STATE.scope, STATE.loc = outer
+        STATE.grad_enabled, STATE.scope, STATE.loc, STATE.duals = outer
 
 
 # --- arguments ----------------------------------------------------------------------------------

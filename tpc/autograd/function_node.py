@@ -30,6 +30,9 @@ class FunctionNode(Node):
         self._materialize_non_diff_grads = True
         self._kept: tuple[SavedTensor | None, ...] | None = None
         self._freed = False
+        self._in_jvp = False
+        self._given_tensors: tuple[Any, ...] | None = None
+        """What `saved_tensors` gives where this ctx stands for one sample of a batch."""
         self._marked: frozenset[int] = frozenset()
         """Output slots that carry no gradient by the user's word."""
         self._slots: tuple[bool, ...] = ()
@@ -71,6 +74,10 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What `save_for_backward` kept; `RuntimeError` after it was freed, or where a tensor was written since."""
+        if self._given_tensors is not None:
+            return self._given_tensors
+        if self._in_jvp:
+            return self.saved_for_forward or ()
         if self._freed:
             if self._forward_cls.clear_saved_tensors_on_access and self._kept == ():
                 raise RuntimeError(f"saved_tensors can only be accessed once for {self._described()}: it clears them on access")

@@ -66,6 +66,8 @@ class Node:
     """Tensors whose `.grad` is filled too, by output."""
     _loc: Any = None
     """The user's line that made the node."""
+    _depth = 0
+    """How many vmaps were active when the node was made."""
     _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 
@@ -73,6 +75,8 @@ class Node:
         self._edges = tuple(edges)
         self._metas = tuple(metas)
         self._sequence = next(_sequence)
+        if STATE.vmaps:
+            self._depth = len(STATE.vmaps)
         if STATE.anomaly:
             self.__dict__["_made_at"] = anomaly_mode.forward_traceback()
 

@@ -61,6 +61,8 @@ class Rule:
     node: type[OpNode]
     names: tuple[str, ...]
     variadic: bool
+    when: Callable[[Mapping[str, AttrValue]], bool] | None = None
+    """Attributes that the rule is for."""
     plans: dict[tuple[bool, ...], Plan] = field(default_factory=dict)
 
     def plan(self, needs: tuple[bool, ...]) -> Plan:
@@ -80,7 +82,8 @@ class Rule:
         return Plan(formulas, tuple(saves.items()), self.names, self.variadic)
 
 
-RULES: dict[OpDef, Rule] = {}
+RULES: dict[OpDef, list[Rule]] = {}
+"""Rules of an op; the first whose `when` holds counts."""
 NOT_DIFFERENTIABLE: set[OpDef] = set()
 
 _TORCH_NAMES = {"mul": "Mul", "broadcast_to": "Expand", "slice": "Slice", "reshape": "View", "index": "Index", "copy": "Clone", "cast": "ToCopy"}
@@ -91,9 +94,18 @@ def node_name(op: str) -> str:
     return _TORCH_NAMES.get(op, "".join(part.capitalize() for part in op.split("_"))) + "Backward0"
 
 
-def derivative(defn: OpDef, **formulas: Callable[..., Any]) -> None:
-    """Enters the gradient formulas of an op, by operand name."""
-    if defn in RULES:
+def rule_for(defn: OpDef, attrs: Mapping[str, AttrValue]) -> Rule | None:
+    """The rule of an op with these attributes."""
+    rules = RULES.get(defn, ())
+    if len(rules) == 1 and rules[0].when is None:
+        return rules[0]
+    return next((r for r in rules if r.when is None or r.when(attrs)), None)
+
+
+def derivative(defn: OpDef, when: Callable[[Mapping[str, AttrValue]], bool] | None = None, **formulas: Callable[..., Any]) -> None:
+    """Enters the gradient formulas of an op, by operand name; with `when`, for attributes of which that holds."""
+    rules = RULES.setdefault(defn, [])
+    if rules and rules[-1].when is None:
         raise ValueError(f"{defn.name} has its derivative twice")
     variadic = defn.operands[-1].startswith("*")
     names = tuple(n.lstrip("*") for n in defn.operands)
@@ -105,7 +117,7 @@ def derivative(defn: OpDef, **formulas: Callable[..., Any]) -> None:
                 raise ValueError(f"{defn.name}: its formula for {operand} asks for {n!r}, which is neither operand nor attribute")
         is_rest = variadic and operand == names[-1]
         entries[names.index(operand)] = Formula(function, parameters, tuple(n for n in parameters if n in names or n == "y"), is_rest)
-    RULES[defn] = Rule(entries, type(node_name(defn.name), (OpNode,), {}), names, variadic)
+    rules.append(Rule(entries, type(node_name(defn.name), (OpNode,), {}), names, variadic, when))
 
 
 def not_differentiable(*defns: OpDef) -> None:
@@ -131,7 +143,7 @@ def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValu
     if not any([is_differentiable(t.dtype) for t in metas]):
         return
     edges = [None if t.__class__ is Recorded else t._edge() for t in operands]
-    rule = RULES.get(defn)
+    rule = rule_for(defn, attrs)
     node: OpNode
     if rule is None:
         node = NotImplementedNode(edges, metas)

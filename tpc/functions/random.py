@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from tpc.batching.batched import Batched, VmapLevel, lowered
 from tpc.dtype import BY_IR, default_dtype, ir_dtype
 from tpc.functions import elementwise as e
 from tpc.functions.dims import one_dim
 from tpc.functions.factories import checked_shape
+from tpc.functions.joining import stack
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import random as ops
 from tpc.ir.types import is_complex, is_floating, real_dtype
 from tpc.record import cast, record
+from tpc.state import STATE
 from tpc.tensor import Tensor, from_array
 
 _SEED_BITS = (1 << 64) - 1
@@ -117,10 +120,27 @@ def fork_rng(devices: Any = (), enabled: bool = True, **options: Any) -> Iterato
 
 def _draw(defn: OpDef, generator: Generator | None, attrs: dict[str, Any]) -> Tensor:
     """One op on the generator's state, which moves on."""
+    if STATE.vmaps:
+        return _draw_batched(STATE.vmaps[-1], defn, generator, attrs)
     state = (generator or default_generator).state
     value, after = record(defn, (state,), attrs)
     state._write(after)
     return value  # type: ignore[no-any-return]
+
+
+def _draw_batched(level: VmapLevel, defn: OpDef, generator: Generator | None, attrs: dict[str, Any]) -> Tensor:
+    """Inside vmap: an error, one draw for all samples, or one for each."""
+    if level.randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+            "vmap or perform the randomness operation out of vmap"
+        )
+    with lowered(level):
+        if level.randomness == "same":
+            return _draw(defn, generator, attrs)
+        if defn is ops.randperm:
+            return Batched(stack([_draw(defn, generator, attrs) for _ in range(level.batch_size)]), level)
+        return Batched(_draw(defn, generator, {**attrs, "shape": (level.batch_size, *attrs["shape"])}), level)
 
 
 def _finished(x: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor:

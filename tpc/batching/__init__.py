@@ -1,0 +1,1 @@
+"""vmap: tensors with a hidden batch dimension, and what every operator does with it."""
