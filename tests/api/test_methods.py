@@ -257,9 +257,9 @@ def test_transposes():
     x = tpc.arange(6).reshape(2, 3)
     assert x.T.tolist() == x.mT.tolist() == x.H.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert tpc.tensor([[1j]]).mH.tolist() == [[-1j]]
-    with pytest.raises(RuntimeError, match="tensor.H is only supported on matrices"):
+    with pytest.raises(RuntimeError, match=r"tensor.H is only supported on matrices"):
         tpc.zeros(2, 2, 2).H  # noqa: B018
-    with pytest.raises(RuntimeError, match="tensor.mT is only supported on matrices"):
+    with pytest.raises(RuntimeError, match=r"tensor.mT is only supported on matrices"):
         tpc.zeros(2).mT  # noqa: B018
 
 
