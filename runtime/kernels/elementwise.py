@@ -39,17 +39,15 @@ ufunc("copy", copied)
 def _in_single(run: Run) -> Run:
     """Half precision computed in single precision and rounded once, as PyTorch does."""
 
-    def half(*arrays: Any) -> np.ndarray:
-        out = arrays[-1] if len(arrays) > run.__code__.co_argcount - 1 else None  # type: ignore[attr-defined]
-        operands = arrays[:-1] if out is not None else arrays
-        result = run(*[a.astype(np.float32) for a in operands]).astype(np.float16)
+    def half(x: np.ndarray, out: np.ndarray | None = None) -> Any:
+        result = run(x.astype(np.float32)).astype(np.float16)
         return result if out is None else copied(result, out)
 
     return half
 
 
 def _composite(name: str) -> Callable[[Run], Run]:
-    """Enters a sequence `run(*arrays, out=None)` of ufuncs."""
+    """Enters a sequence of ufuncs `run(x, out=None)`."""
 
     def enter(run: Run) -> Run:
         kernel(name)(lambda op: _in_single(run) if op.results[0].type.dtype == "f16" else run)
@@ -76,51 +74,12 @@ def _sigmoid(x: np.ndarray, out: np.ndarray | None = None) -> Any:
     return np.reciprocal(out, out)
 
 
-# W. J. Cody, Rational Chebyshev approximation for the error function, Math. Comp. 23 (1969): |x| <= 0.46875, and erfc above.
-_A = (3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02, 3.20937758913846947e03, 1.85777706184603153e-1)
-_B = (2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03, 2.84423683343917062e03)
-_C = (
-    5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e01, 2.98635138197400131e02, 8.81952221241769090e02,
-    1.71204761263407058e03, 2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8,
-)  # fmt: skip
-_D = (
-    1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02, 1.62138957456669019e03, 3.29079923573345963e03,
-    4.36261909014324716e03, 3.43936767414372164e03, 1.23033935480374942e03,
-)  # fmt: skip
-
-
-def _erf64(x: np.ndarray) -> np.ndarray:
-    z = x * x
-    top, bottom = _A[4] * z, z.copy()
-    for a, b in zip(_A[:3], _B[:3], strict=True):
-        top, bottom = (top + a) * z, (bottom + b) * z
-    near = x * (top + _A[3]) / (bottom + _B[3])
-    y = np.minimum(np.abs(x), 6.0)  # erfc(6) is below half an ulp of 1
-    top, bottom = _C[8] * y, y.copy()
-    for c, d in zip(_C[:7], _D[:7], strict=True):
-        top, bottom = (top + c) * y, (bottom + d) * y
-    grid = np.trunc(y * 16.0) / 16.0  # exp(-y*y) from two exact pieces
-    tail = np.exp(-grid * grid) * np.exp(-(y - grid) * (y + grid)) * (top + _C[7]) / (bottom + _D[7])
-    return np.where(np.abs(x) <= 0.46875, near, np.copysign(1.0 - tail, x))
-
-
-@kernel("erf")
-def _(op: Op) -> Run:
-    dtype = op.results[0].type.numpy_dtype
-
-    def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
-        result = _erf64(x.astype(np.float64)).astype(dtype)
-        return result if out is None else copied(result, out)
-
-    return run
-
-
 @kernel("relu")
 def _(op: Op) -> Run:
     zero = op.results[0].type.numpy_dtype.type(0)
 
     def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
-        return np.maximum(x, zero, out)
+        return np.maximum(x, zero, out=out)
 
     return run
 
@@ -130,15 +89,14 @@ def _(op: Op) -> Run:
     if op.results[0].type.dtype == "bool":
         return copied
 
-    def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
-        return _positive_zero(np.sign(x, out))
+    dtype = op.results[0].type.numpy_dtype
+    if dtype.kind == "u":
+        return np.sign
 
-    def _positive_zero(result: Any) -> Any:
-        # PyTorch's sign is (x > 0) - (x < 0): NaN and -0.0 give 0.
-        if not isinstance(result, np.ndarray):
-            return result if result > 0 or result < 0 else type(result)(0)
-        np.copyto(result, 0, where=~((result > 0) | (result < 0)))
-        return result
+    def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
+        # PyTorch's (x > 0) - (x < 0): NaN and -0.0 give 0.
+        signs = np.subtract(np.greater(x, 0).view(np.int8), np.less(x, 0).view(np.int8))
+        return signs.astype(dtype) if out is None else copied(signs, out)
 
     return run
 
@@ -161,17 +119,33 @@ def _(op: Op) -> Run:
     return run
 
 
-def _division(name: str, run: Run) -> None:
+def _checked_division(run: Run) -> Run:
     def checked(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> Any:
         if not np.all(b):
             raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
         return run(a, b, out)
 
-    kernel(name)(lambda op: checked if category(op.results[0].type.dtype) == 1 else run)
+    return checked
 
 
-for _name, _ufunc in {"floor_divide": np.floor_divide, "remainder": np.remainder, "fmod": np.fmod}.items():
-    _division(_name, _ufunc)
+kernel("floor_divide")(lambda op: np.floor_divide if op.results[0].type.dtype[0] == "f" else _checked_division(np.floor_divide))
+kernel("fmod")(lambda op: np.fmod if op.results[0].type.dtype[0] == "f" else _checked_division(np.fmod))
+
+
+@kernel("remainder")
+def _(op: Op) -> Run:
+    dtype = op.results[0].type.numpy_dtype
+    if dtype.kind != "f":
+        return _checked_division(np.remainder)
+    select = selector(dtype)
+
+    def run(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> Any:
+        # As in PyTorch a zero keeps the sign that fmod gives it; np.remainder gives it the divisor's.
+        rest = np.fmod(a, b)
+        wrong = np.not_equal(np.less(rest, 0), np.less(b, 0)) & np.not_equal(rest, 0)
+        return select(wrong, np.add(rest, b), rest, out)
+
+    return run
 
 
 @kernel("pow")
@@ -195,26 +169,42 @@ def _(op: Op) -> Run:
 def _(op: Op) -> Run:
     def run(x: np.ndarray, lo: np.ndarray, hi: np.ndarray, out: np.ndarray | None = None) -> Any:
         if out is not None and np.may_share_memory(out, hi):
-            return np.minimum(np.maximum(x, lo), hi, out)
-        low = np.maximum(x, lo, out)
-        return np.minimum(low, hi, out)
+            return np.minimum(np.maximum(x, lo), hi, out=out)
+        return np.minimum(np.maximum(x, lo, out=out), hi, out=out)
 
     return run
+
+
+FEW = 4096
+"""Up to so many elements, np.where is faster than arithmetic on bits."""
+
+
+def selector(dtype: np.dtype) -> Run:
+    """A kernel for cond ? a : b without branches: on random conditions those cost five times as much."""
+    if dtype.itemsize > 8:
+        return _chosen
+    bits = np.dtype(f"i{dtype.itemsize}")
+
+    def select(cond: np.ndarray, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> Any:
+        if cond.size <= FEW:
+            return _chosen(cond, a, b, out)
+        mask = cond.view(np.int8).astype(bits)
+        np.negative(mask, mask)
+        a, b = a.view(bits), b.view(bits)
+        differing = np.bitwise_and(np.bitwise_xor(a, b), mask)
+        return np.bitwise_xor(differing, b, None if out is None else out.view(bits)).view(dtype)
+
+    return select
+
+
+def _chosen(cond: np.ndarray, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> Any:
+    result = np.where(cond, a, b)
+    return result if out is None else copied(result, out)
 
 
 @kernel("where")
 def _(op: Op) -> Run:
-    def run(cond: np.ndarray, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> Any:
-        if out is None:
-            return np.where(cond, a, b)
-        if np.may_share_memory(out, a) or np.may_share_memory(out, cond):
-            np.copyto(out, np.where(cond, a, b))
-        else:
-            np.copyto(out, b)
-            np.copyto(out, a, where=cond)
-        return out
-
-    return run
+    return selector(op.results[0].type.numpy_dtype)
 
 
 @kernel("cast")

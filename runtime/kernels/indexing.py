@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tpc.ir.ops.indexing import indexed_shape
 from tpc.ir.program import Op
 from tpc.runtime.kernels.elementwise import copied
 from tpc.runtime.kernels.registry import Run, kernel
 from tpc.runtime.kernels.shape import based
 
 
-def _checked(index: np.ndarray, size: int, dim: int) -> np.ndarray:
-    """The index as int64; `IndexError` where it leaves its axis."""
+def _checked(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.ndarray:
+    """The index as int64 in [0, size); `IndexError` where it leaves its axis. Negative numbers count from the end if `wrap`."""
     index = index.astype(np.int64, copy=False)
-    if index.size:
-        low, high = index.min(), index.max()
-        if low < -size or high >= size:
-            bad = int(low if low < -size else high)
-            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
-    return index
+    # Seen as unsigned, negative numbers are too large as well.
+    if not index.size or int(index.view(np.uint64).max()) < size:
+        return index
+    low, high = int(index.min()), int(index.max())
+    if high >= size or low < (-size if wrap else 0):
+        raise IndexError(f"index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}")
+    return np.where(index < 0, index + size, index)
 
 
 def _key(indices: Sequence[np.ndarray], axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -29,6 +32,38 @@ def _key(indices: Sequence[np.ndarray], axes: tuple[int, ...], shape: tuple[int,
     for axis, index in zip(axes, indices, strict=True):
         key[axis] = _checked(index, shape[axis], axis)
     return tuple(key)
+
+
+def _apart(array: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """The array, copied if writing into `out` would change it."""
+    return array.copy() if out is not None and np.may_share_memory(out, array) else array
+
+
+WIDE = 256
+"""From this width on, rows are added one by one: a call costs less than an index for every element."""
+
+
+class Rows:
+    """Adding rows of a source to rows of an array, whose axes from `first` on, `axes` many, are addressed by one flat index."""
+
+    def __init__(self, shape: tuple[int, ...], first: int, axes: int) -> None:
+        self.before = math.prod(shape[:first])
+        self.count = math.prod(shape[first : first + axes])
+        self.width = math.prod(shape[first + axes :])
+
+    def add(self, result: np.ndarray, index: np.ndarray, source: np.ndarray) -> None:
+        """Adds in order of the index, so that sums round the same way on every path. `result` is C-contiguous."""
+        if not source.size:
+            return
+        rows = index if self.before == 1 else (np.arange(self.before)[:, None] * self.count + index).reshape(-1)
+        if self.width >= WIDE:
+            target, source = result.reshape(-1, self.width), source.reshape(-1, self.width)
+            for at, row in zip(rows.tolist(), source, strict=True):
+                old = target[at]
+                np.add(old, row, old)
+        else:
+            flat = rows if self.width == 1 else (rows[:, None] * self.width + np.arange(self.width)).reshape(-1)
+            np.add.at(result.reshape(-1), flat, source.reshape(-1))
 
 
 @kernel("index")
@@ -41,7 +76,8 @@ def _(op: Op) -> Run:
     def run(x: np.ndarray, *rest: Any) -> Any:
         out = rest[count - 1] if len(rest) == count else None
         if single is not None:
-            return np.take(x, _checked(rest[0], shape[single], single), axis=single, out=out, mode="wrap" if out is not None else "raise")
+            index = _checked(rest[0], shape[single], single)
+            return np.take(x, index, axis=single, out=out, mode="clip" if shape[single] else "raise")
         return copied(x[_key(rest[: count - 1], axes, shape)], out)
 
     return run
@@ -53,43 +89,56 @@ def _(op: Op) -> Run:
     count = len(op.operands)
     shape = op.operands[0].type.shape
     accumulate = bool(op.attrs["accumulate"])
+    together = axes[-1] - axes[0] == len(axes) - 1
+    rows = Rows(shape, axes[0], len(axes)) if together else None
+    sizes = tuple(shape[a] for a in axes)
+    target = indexed_shape("index_put", op.operands[0].type, [v.type for v in op.operands[2:]], axes)
 
     def run(x: np.ndarray, values: np.ndarray, *rest: Any) -> np.ndarray:
         out = rest[count - 2] if len(rest) == count - 1 else None
-        key = _key(rest[: count - 2], axes, shape)
-        values = values.copy() if out is not None and np.may_share_memory(out, values) else values
+        key, values = _key(rest[: count - 2], axes, shape), _apart(values, out)
         result = based(x, out)
-        if accumulate:
+        if not accumulate:
+            result[key] = values
+        elif rows is None:
             np.add.at(result, key, values)
         else:
-            result[key] = values
+            index = np.ravel_multi_index(np.broadcast_arrays(*(key[a] for a in axes)), sizes).reshape(-1)
+            rows.add(result, index, np.broadcast_to(values, target))
         return result
 
     return run
 
 
-def _along(op: Op, index: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    """Index arrays for every axis: `index` along `dim`, positions elsewhere."""
+def _flat(op: Op) -> Callable[[np.ndarray], np.ndarray]:
+    """Flat positions in a C-contiguous array of operand 0's shape: the index along `dim`, its own place along the other axes."""
     dim: Any = op.attrs["dim"]
+    shape, extent = op.operands[0].type.shape, op.operands[1].type.shape
     if not shape:
-        return ()
-    grid = list(np.ogrid[tuple(slice(n) for n in index.shape)])
-    grid[dim] = _wrapped(_checked(index, shape[dim], dim), shape[dim], dim)
-    return tuple(grid)
+        return lambda index: _checked(index, 1, 0, wrap=False)
+    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
+    def flat(index: np.ndarray) -> np.ndarray:
+        positions = _checked(index, shape[dim], dim, wrap=False) * strides[dim]
+        for d, n in enumerate(extent):
+            if d != dim and n > 1:
+                positions += (np.arange(n) * strides[d]).reshape(n, *(1,) * (len(extent) - d - 1))
+        return positions
 
-def _wrapped(index: np.ndarray, size: int, dim: int) -> np.ndarray:
-    if index.size and index.min() < 0:
-        raise IndexError(f"index {int(index.min())} is out of bounds for dimension {dim} with size {size}")
-    return index
+    return flat
 
 
 @kernel("gather")
 def _(op: Op) -> Run:
-    shape = op.operands[0].type.shape
+    flat = _flat(op)
+    empty = op.operands[0].type.numel == 0
 
     def run(x: np.ndarray, index: np.ndarray, out: np.ndarray | None = None) -> Any:
-        return copied(x[(*_along(op, index, shape), ...)] if x.ndim else x, out)
+        positions = flat(index)
+        if empty:
+            return np.empty(index.shape, x.dtype) if out is None else out
+        # Positions are checked already; other modes than "raise" spare `out` a buffer.
+        return np.take(x.reshape(-1), positions, out=out, mode="clip")
 
     return run
 
@@ -101,14 +150,12 @@ def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 @kernel("scatter")
 def _(op: Op) -> Run:
-    shape = op.operands[0].type.shape
+    flat = _flat(op)
 
     def run(x: np.ndarray, index: np.ndarray, src: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        key = _along(op, index, shape)
-        part = _cut(src, index)
-        part = part.copy() if out is not None and np.may_share_memory(out, part) else part
+        positions, part = flat(index), _apart(_cut(src, index), out)
         result = based(x, out)
-        result[(*key, ...)] = part
+        result.reshape(-1)[positions] = part
         return result
 
     return run
@@ -121,23 +168,21 @@ _REDUCE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.mi
 def _(op: Op) -> Run:
     reduce: Any = op.attrs["reduce"]
     include = bool(op.attrs["include_self"])
-    shape = op.operands[0].type.shape
-    combine = _REDUCE[reduce]
+    flat, combine = _flat(op), _REDUCE[reduce]
 
     def run(x: np.ndarray, index: np.ndarray, src: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        key = (*_along(op, index, shape), ...)
-        part = _cut(src, index)
-        part = part.copy() if out is not None and np.may_share_memory(out, part) else part
+        positions, part = flat(index).reshape(-1), _apart(_cut(src, index), out)
         result = based(x, out)
+        line = result.reshape(-1)
         if not include:
-            result[key] = _neutral(reduce, result.dtype)
-        combine.at(result, key, part)
+            line[positions] = _neutral(reduce, line.dtype)
+        combine.at(line, positions, part.reshape(-1))
         if reduce == "mean":
-            count = np.full(result.shape, int(include), np.int64)
-            np.add.at(count, key, 1)
-            np.maximum(count, 1, count)
-            divided = result // count if result.dtype.kind in "iu" else result / count.astype(result.dtype)
-            np.copyto(result, divided, where=count > int(include))
+            count = np.full(line.shape, int(include), np.int64)
+            np.add.at(count, positions, 1)
+            np.maximum(count, 1, out=count)
+            divided = line // count if line.dtype.kind in "iu" else line / count.astype(line.dtype)
+            np.copyto(line, divided, where=count > int(include))
         return result
 
     return run
@@ -160,8 +205,7 @@ def _(op: Op) -> Run:
     size = op.operands[0].type.shape[dim]
 
     def run(x: np.ndarray, index: np.ndarray, out: np.ndarray | None = None) -> Any:
-        index = _wrapped(_checked(index, size, dim), size, dim)
-        return np.take(x, index, axis=dim, out=out, mode="wrap" if out is not None else "raise")
+        return np.take(x, _checked(index, size, dim, wrap=False), axis=dim, out=out, mode="clip" if size else "raise")
 
     return run
 
@@ -169,14 +213,13 @@ def _(op: Op) -> Run:
 @kernel("index_add")
 def _(op: Op) -> Run:
     dim: Any = op.attrs["dim"]
-    size = op.operands[0].type.shape[dim]
-    where = (slice(None),) * dim
+    shape = op.operands[0].type.shape
+    rows = Rows(shape, dim, 1)
 
     def run(x: np.ndarray, index: np.ndarray, src: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        index = _wrapped(_checked(index, size, dim), size, dim)
-        src = src.copy() if out is not None and np.may_share_memory(out, src) else src
+        index, src = _checked(index, shape[dim], dim, wrap=False), _apart(src, out)
         result = based(x, out)
-        np.add.at(result, (*where, index), src)
+        rows.add(result, index, src)
         return result
 
     return run

@@ -1,7 +1,7 @@
 """Which callable runs an op.
 
-A `Run` is called as `run(*arrays)` or `run(*arrays, out)`; a NumPy ufunc is one as it is. Everything that depends on attributes
-and types is decided when the op is bound, nothing per call.
+A `Run` is called as `run(*arrays)` or `run(*arrays, out)`; a NumPy ufunc is one as it is, except that np.maximum and np.minimum
+want `out=out`. Everything that depends on attributes and types is decided when the op is bound, nothing per call.
 """
 
 from __future__ import annotations
