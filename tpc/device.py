@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class device:  # noqa: N801 - PyTorch's spelling
     """`device("cpu")`; any other kind is a `RuntimeError`."""
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
-        if isinstance(type, device):
-            type, index = type.type, type.index
-        kind, _, number = type.partition(":")
+        name = type if isinstance(type, str) else str(type)
+        kind, _, number = name.partition(":")
         if kind != "cpu":
-            raise RuntimeError(f"tpc runs on the CPU; there is no device {type!r}")
+            raise RuntimeError(f"tpc runs on the CPU; there is no device {name!r}")
         self.type = kind
         self.index = int(number) if number else index
 
@@ -32,7 +36,7 @@ class device:  # noqa: N801 - PyTorch's spelling
     def __hash__(self) -> int:
         return hash("cpu")
 
-    def __reduce__(self) -> tuple[type[device], tuple[str, int | None]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:

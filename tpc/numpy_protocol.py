@@ -187,7 +187,7 @@ def _sort(a: Tensor, axis: int | None = -1) -> Tensor:
 
 def _flip(m: Tensor, axis: Any = None) -> Tensor:
     dims = tuple(range(m._type.rank)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    return find("flip")(m, dims)
+    return find("flip")(m, dims)  # type: ignore[no-any-return]
 
 
 def _tile(a: Tensor, reps: Any) -> Tensor:

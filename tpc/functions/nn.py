@@ -52,6 +52,11 @@ def _implicit(x: Tensor, dim: int | None, name: str) -> int:
     return 0 if x._type.rank in (0, 1, 3) else 1
 
 
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(x, 0)."""
+    return _result(input, e.relu(_source(input, inplace)), inplace)
+
+
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x brought into [0, 6]."""
     return hardtanh(input, 0.0, 6.0, inplace)
