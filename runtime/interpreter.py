@@ -20,7 +20,7 @@ def interpret(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     """
     check_inputs(program, arrays)
     with np.errstate(all="ignore"):
-        return _owned(_run(program, arrays), arrays)
+        return _owned(_run(program, [np.asarray(a, order="C") for a in arrays]), arrays)
 
 
 def check_inputs(program: Program, arrays: Sequence[np.ndarray]) -> None:
@@ -42,8 +42,7 @@ def _run(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         except Exception as error:
             error.add_note(f"in {op.name} {', '.join(str(v.type) for v in op.operands)}" + (f" at {op.loc}" if op.loc else ""))
             raise
-        for value, result in zip(op.results, results, strict=True):
-            env[value] = result
+        env.update(zip(op.results, results, strict=True))
         for value in dying.get(op, ()):
             env.pop(value, None)
     return [env[v] for v in program.outputs]
@@ -53,7 +52,10 @@ def _run_op(op: Op, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     if op.body is not None:
         return _run(op.body, operands)
     got = bind(op)(*operands)
-    return [np.asarray(r) for r in got] if len(op.results) > 1 else [np.asarray(got)]
+    if op.defn.view:
+        return [np.asarray(got)]
+    # Row-major whatever the operands' order, so that later sums run in one order everywhere.
+    return [np.asarray(r, order="C") for r in (got if len(op.results) > 1 else (got,))]
 
 
 def _dying(program: Program) -> dict[Op, list[Value]]:

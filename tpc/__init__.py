@@ -21,3 +21,9 @@ float = float32; double = float64; half = float16; long = int64; int = int32; sh
 from tpc.autograd.grad_mode import no_grad, enable_grad, set_grad_enabled, is_grad_enabled, inference_mode
 from tpc import func
 from tpc.func import vmap
+from tpc import utils
+from tpc.autograd import functional as _functional
+from tpc.autograd.gradcheck import gradcheck as _gradcheck, gradgradcheck as _gradgradcheck
+autograd.functional = _functional
+autograd.gradcheck = _gradcheck
+autograd.gradgradcheck = _gradgradcheck

@@ -141,6 +141,8 @@ class _Outputs:
     def wrap(self, edges: Sequence[Any]) -> list[Any]:
         if self.recorded:
             self.ctx._edges = tuple(edges)
+            if STATE.vmaps:
+                self.ctx._depth = max([e[0]._depth for e in edges if e is not None], default=0)
         self._check_dirty()
         return [self._one(i, o) if isinstance(o, Tensor) else o for i, o in enumerate(self.outputs)]
 

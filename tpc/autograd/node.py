@@ -67,7 +67,7 @@ class Node:
     _loc: Any = None
     """The user's line that made the node."""
     _depth = 0
-    """How many vmaps were active when the node was made."""
+    """How many vmaps were active where the history behind the node began."""
     _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 
@@ -76,7 +76,7 @@ class Node:
         self._metas = tuple(metas)
         self._sequence = next(_sequence)
         if STATE.vmaps:
-            self._depth = len(STATE.vmaps)
+            self._depth = max([e[0]._depth for e in self._edges if e is not None], default=0)
         if STATE.anomaly:
             self.__dict__["_made_at"] = anomaly_mode.forward_traceback()
 
@@ -142,6 +142,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         super().__init__((), (variable._type,))
+        self._depth = variable.__dict__.get("_depth", 0)
         self._sequence = LAST
         self.variable = variable
 

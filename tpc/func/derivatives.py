@@ -45,10 +45,12 @@ class _Recorded:
 
     def cut(self, x: Any) -> Any:
         """The result without history, unless that leads to something other than the aliases."""
-        if not isinstance(x, Tensor) or not x._tracked():
+        if not isinstance(x, Tensor):
             return x
+        if x._tangent is not None:
+            x._tangent = {level: self.cut(t) for level, t in x._tangent.items()}
         edge = x._edge()
-        if edge is not None and self._leads_out(edge[0]):
+        if edge is None or self._leads_out(edge[0]):
             return x
         made = x.detach()
         made._tangent = x._tangent
@@ -147,7 +149,10 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """(output, f) where `f(cotangents)` gives the gradients of the primals; with `has_aux` (output, f, aux)."""
-    recorded = _Recorded()
+    return _vjp(_Recorded(), func, primals, has_aux)
+
+
+def _vjp(recorded: _Recorded, func: Callable[..., Any], primals: Sequence[Any], has_aux: bool) -> Any:
     with _recording():
         inner = [map_leaves(recorded.alias, p) for p in primals]
         output = func(*inner)
@@ -221,12 +226,14 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
         chosen = [args[n] for n in numbers]
-        results = vjp(lambda *xs: func(*_replaced(args, numbers, xs), **kwargs), *chosen, has_aux=has_aux)
+        recorded = _Recorded()
+        results = _vjp(recorded, lambda *xs: func(*_replaced(args, numbers, xs), **kwargs), chosen, has_aux)
         output, pull = results[0], results[1]
         outputs, structure = flatten(output)
         rows = vmap(lambda *c: pull(unflatten(structure, c)), chunk_size=chunk_size)(*_basis(outputs))
         inputs, input_structure = flatten(tuple(chosen))
-        blocks = [split(row, [o._type.numel for o in outputs], 0) for row in flatten(rows)[0]]
+        # The rows were cut off from the aliases as batches; what lies below the batch is cut off here.
+        blocks = [split(recorded.cut(row), [o._type.numel for o in outputs], 0) for row in flatten(rows)[0]]
         jacobians = [
             unflatten(input_structure, [b[i].reshape(*o._type.shape, *x._type.shape) for b, x in zip(blocks, inputs, strict=True)])  # type: ignore[attr-defined]
             for i, o in enumerate(outputs)
