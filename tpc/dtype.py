@@ -47,6 +47,12 @@ BY_IR: dict[str, dtype] = {
     for d in (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 }
 
+SCALAR_NAMES = {
+    "bool": "Bool", "u8": "Byte", "i8": "Char", "i16": "Short", "i32": "Int", "i64": "Long", "f16": "Half", "f32": "Float", "f64": "Double",
+    "c64": "ComplexFloat", "c128": "ComplexDouble", "u16": "UInt16", "u32": "UInt32", "u64": "UInt64",
+}  # fmt: skip
+"""What PyTorch's messages call the dtypes."""
+
 _ALIASES = {bool: bool_, int: int64, float: float32, complex: complex64}
 
 _default = "f32"

@@ -118,11 +118,8 @@ def _literal(value: Any, dtype: str) -> bool | int | float | complex:
         return float(value)
     if is_complex(dtype):
         return complex(value)
-    number = int(value)
-    info = np.iinfo(NUMPY_DTYPES[dtype])
-    if not info.min <= number <= info.max:
-        raise RuntimeError(f"value cannot be converted to type {NUMPY_DTYPES[dtype]} without overflow: {number}")
-    return number
+    # Integers that do not fit wrap around, as PyTorch's operand scalars do.
+    return int(np.array(int(value) & (1 << 64) - 1, np.uint64).astype(NUMPY_DTYPES[dtype]))
 
 
 # --- where a recorded op comes from -------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from tpc.batching.batched import Batched
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import shape as ops
 from tpc.storage import Alias, Storage
@@ -46,7 +47,10 @@ def row_major(shape: tuple[int, ...]) -> Layout:
 
 
 def layout_of(x: Tensor) -> Layout:
-    """How a tensor lies in its storage."""
+    """How a tensor lies in its storage (one sample of it, for a batched tensor)."""
+    if isinstance(x, Batched):
+        whole = layout_of(x._physical)
+        return Layout(whole.shape[1:], whole.strides[1:], whole.offset)
     layout = row_major(whole_storage(x).value.type.shape if x._views else x._type.shape)
     for step in x._views:
         layout = _STEPS[step.defn](layout, step.attrs)
@@ -55,12 +59,12 @@ def layout_of(x: Tensor) -> Layout:
 
 def is_contiguous(x: Tensor) -> bool:
     """Whether a tensor's elements follow each other in row-major order."""
-    return _is_reshaped(x._views) or layout_of(x).is_contiguous
+    return _is_reshaped(x) or layout_of(x).is_contiguous
 
 
 def is_viewable(x: Tensor, shape: tuple[int, ...]) -> bool:
     """Whether strides can show the memory of `x` in another shape (of as many elements)."""
-    return _is_reshaped(x._views) or restrided(layout_of(x), shape) is not None
+    return _is_reshaped(x) or restrided(layout_of(x), shape) is not None
 
 
 def whole_storage(x: Tensor) -> Storage:
@@ -71,9 +75,9 @@ def whole_storage(x: Tensor) -> Storage:
     return storage
 
 
-def _is_reshaped(views: tuple[View, ...]) -> bool:
-    """Whether a chain only reshapes memory in row-major order, which stays so."""
-    return all(step.defn is ops.reshape for step in views)
+def _is_reshaped(x: Tensor) -> bool:
+    """Whether a tensor's views only reshape memory in row-major order, which stays so."""
+    return not isinstance(x, Batched) and all([step.defn is ops.reshape for step in x._views])
 
 
 def restrided(layout: Layout, shape: tuple[int, ...]) -> tuple[int, ...] | None:

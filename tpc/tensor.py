@@ -7,7 +7,7 @@ from weakref import ref
 
 import numpy as np
 
-from tpc.dtype import BY_IR, can_cast, dtype
+from tpc.dtype import BY_IR, SCALAR_NAMES, can_cast, dtype
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
@@ -255,7 +255,12 @@ class Tensor:
         edge = self._edge()
         if edge is not None:
             made._node, made._slot = edge
+        self._copy_tangents(made)
         return made
+
+    def _copy_tangents(self, made: Tensor) -> None:
+        if self._tangent is not None and STATE.duals:
+            made._tangent = {level: t._snapshot() for level, t in self._tangent.items()}
 
     def _forget_history(self) -> None:
         """Makes this tensor a leaf that needs no gradient."""
@@ -290,8 +295,8 @@ class Tensor:
         if new._type.dtype != self._type.dtype:
             if not can_cast(new._type.dtype, self._type.dtype):
                 raise RuntimeError(
-                    f"result type {BY_IR[new._type.dtype].name.capitalize()} can't be cast to the desired output type "
-                    f"{BY_IR[self._type.dtype].name.capitalize()}"
+                    f"result type {SCALAR_NAMES[new._type.dtype]} can't be cast to the desired output type "
+                    f"{SCALAR_NAMES[self._type.dtype]}"
                 )
             new = cast(new, self._type.dtype)
         self._refuse_write(new)

@@ -80,11 +80,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | None = None) ->
 
 def _alias(tensor: Tensor) -> Tensor:
     """A view of the whole tensor, without tangents."""
-    from tpc.functions.shape import view_as
+    from tpc.ir.ops import shape
+    from tpc.record import view
 
     outer, STATE.duals = STATE.duals, ()
     try:
-        return view_as(tensor, tensor)
+        return view(tensor, shape.reshape, {"shape": tensor._type.shape})
     finally:
         STATE.duals = outer
 

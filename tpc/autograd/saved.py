@@ -24,7 +24,7 @@ class SavedTensor:
     the node, so that a node never holds itself. Reading checks that the memory was not written since.
     """
 
-    __slots__ = ("edge", "is_output", "packed", "slot", "storage", "tensor", "type", "unpack_hook", "version", "views")
+    __slots__ = ("edge", "is_output", "packed", "slot", "storage", "tensor", "type", "unpack_hook", "version")
 
     def __init__(self, tensor: Tensor, is_output: bool = False, slot: int = 0) -> None:
         self.is_output = is_output
@@ -37,11 +37,8 @@ class SavedTensor:
         self.unpack_hook = None
         self.storage = tensor._storage
         self.version = self.storage.current_version()
-        if is_output:
-            self.tensor = None
-            self.views = tensor._views
-        else:
-            self.tensor = tensor
+        # An output is kept as an alias without history.
+        self.tensor = tensor.detach() if is_output else tensor
 
     def _pack(self, tensor: Tensor, hooks: tuple[Any, Any]) -> None:
         pack, self.unpack_hook = hooks
@@ -68,9 +65,9 @@ class SavedTensor:
         found = self.storage.current_version()
         if found != self.version:
             self._complain(node, found)
-        if self.tensor is not None:
+        if not self.is_output:
             return self.tensor
-        made = Tensor(self.storage, self.type, self.views)
+        made = self.tensor.detach()
         if node._tracks(self.slot):
             made._node, made._slot = node, self.slot
         return made
@@ -87,7 +84,7 @@ class SavedTensor:
 
     def _complain(self, node: Node, found: int) -> None:
         maker = f", which is output {self.slot} of {node.name()}," if self.is_output else ""
-        if self.tensor is not None and self.tensor._node is not None:
+        if self.tensor._node is not None:
             maker = f", which is output {self.tensor._slot} of {self.tensor._node.name()},"
         raise RuntimeError(
             f"one of the variables needed for gradient computation has been modified by an inplace operation: [tpc.{_kind(self.type.dtype)} "

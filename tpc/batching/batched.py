@@ -67,6 +67,7 @@ class Batched(Tensor):
         edge = self._edge()
         if edge is not None:
             made._node, made._slot = edge
+        self._copy_tangents(made)
         return made
 
     def detach(self) -> Tensor:
