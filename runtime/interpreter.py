@@ -10,6 +10,7 @@ from tpc.ir.program import Op, Program, Value
 from tpc.ir.types import type_of
 from tpc.ir.uses import last_uses
 from tpc.runtime.kernels.registry import bind
+from tpc.runtime.notes import op_note
 
 
 def interpret(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -40,7 +41,7 @@ def _run(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         try:
             results = _run_op(op, operands)
         except Exception as error:
-            error.add_note(f"in {op.name} {', '.join(str(v.type) for v in op.operands)}" + (f" at {op.loc}" if op.loc else ""))
+            error.add_note(op_note(op, program))
             raise
         env.update(zip(op.results, results, strict=True))
         for value in dying.get(op, ()):

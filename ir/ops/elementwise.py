@@ -109,4 +109,4 @@ def _cast(types: Types, attrs: Attrs) -> TensorType:
 
 
 cast = define(OpDef("cast", ("x",), _cast, ("dtype",), elementwise=True))
-copy = define(OpDef("copy", ("x",), elementwise("copy", ANY, "every dtype"), elementwise=True, doc="A value of its own: what clone records."))
+copy = define(OpDef("copy", ("x",), elementwise("copy", ANY, "every dtype"), elementwise=True, doc="What clone records."))

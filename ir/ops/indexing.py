@@ -37,7 +37,9 @@ def _index_put(types: Types, attrs: Attrs) -> TensorType:
     shape = indexed_shape("index_put", x, indices, integers(attrs, "axes"))
     target = tensor_type(values.dtype, shape)
     if broadcast("index_put", (target, values)) != shape:
-        raise TypeRuleError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(shape)}")
+        raise TypeRuleError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+        )
     return x
 
 
@@ -47,7 +49,9 @@ index_put = define(OpDef("index_put", ("x", "values", "*indices"), _index_put, (
 
 def _fits_except(op: str, types: Types, dim: int, inner: TensorType, outer: TensorType, what: str) -> None:
     if inner.rank != outer.rank or any(i > o for d, (i, o) in enumerate(zip(inner.shape, outer.shape, strict=True)) if d != dim):
-        raise TypeRuleError(f"Expected {what} {list(inner.shape)} to be no larger than {list(outer.shape)} apart from dimension {dim} {listed(op, types)}")
+        raise TypeRuleError(
+            f"Expected {what} {list(inner.shape)} to be no larger than {list(outer.shape)} apart from dimension {dim} {listed(op, types)}"
+        )
 
 
 def _gather(types: Types, attrs: Attrs) -> TensorType:
@@ -85,7 +89,9 @@ def _scatter_reduce(types: Types, attrs: Attrs) -> TensorType:
 
 gather = define(OpDef("gather", ("x", "index"), _gather, ("dim",), cost=2.0))
 scatter = define(OpDef("scatter", ("x", "index", "src"), _scatter, ("dim",), into=0, cost=2.0))
-scatter_reduce = define(OpDef("scatter_reduce", ("x", "index", "src"), _scatter_reduce, ("dim", "reduce", "include_self"), into=0, cost=4.0))
+scatter_reduce = define(
+    OpDef("scatter_reduce", ("x", "index", "src"), _scatter_reduce, ("dim", "reduce", "include_self"), into=0, cost=4.0)
+)
 
 
 def _index_select(types: Types, attrs: Attrs) -> TensorType:
@@ -105,7 +111,10 @@ def _index_add(types: Types, attrs: Attrs) -> TensorType:
     if ids.rank != 1 or x.rank == 0:
         raise TypeRuleError(f"index_add_(): Index is supposed to be a vector {listed('index_add', types)}")
     if src.shape != (*x.shape[:dim], ids.shape[0], *x.shape[dim + 1 :]):
-        raise TypeRuleError(f"index_add_(): Number of indices should be equal to source.size(dim), and all other sizes those of self {listed('index_add', types)}")
+        raise TypeRuleError(
+            "index_add_(): Number of indices should be equal to source.size(dim), and all other sizes those of self "
+            f"{listed('index_add', types)}"
+        )
     return x
 
 

@@ -15,7 +15,8 @@ def _matmul(types: Types, attrs: Attrs) -> TensorType:
         raise TypeRuleError(f"both arguments to matmul need to be at least 2D {listed('matmul', types)}")
     if a.shape[-1] != b.shape[-2]:
         raise TypeRuleError(
-            f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and {'x'.join(map(str, b.shape))}) {listed('matmul', types)}"
+            f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a.shape))} and {'x'.join(map(str, b.shape))}) "
+            f"{listed('matmul', types)}"
         )
     batch = broadcast("matmul", (tensor_type(dtype, a.shape[:-2]), tensor_type(dtype, b.shape[:-2])))
     return tensor_type(dtype, (*batch, a.shape[-2], b.shape[-1]))

@@ -25,10 +25,11 @@ def _reduction(op: str, kinds: str, what: str, result: str | None = None, needs_
         shape = reduced(op, type, dims, keepdim)
         if needs_elements and any(type.shape[d] == 0 for d in dims):
             raise TypeRuleError(
-                f"{op}(): Expected reduction dim {list(dims)} to have non-zero size: cannot perform reduction function {op} on a tensor with no "
-                f"elements because the operation does not have an identity {listed(op, types)}"
+                f"{op}(): Expected reduction dim {list(dims)} to have non-zero size: cannot perform reduction function {op} on a tensor "
+                f"with no elements because the operation does not have an identity {listed(op, types)}"
             )
-        return tensor_type(_widened(type.dtype) if result == "wide" else real_dtype(type.dtype) if result == "real" else result or type.dtype, shape)
+        special = {"wide": _widened, "real": real_dtype}.get(result or "")
+        return tensor_type(special(type.dtype) if special else result or type.dtype, shape)
 
     return infer
 
@@ -61,7 +62,9 @@ def _arg(op: str) -> Infer:
         keepdim = boolean(attrs, "keepdim")
         dims = tuple(range(type.rank)) if attrs["dim"] is None else (axis(op, attrs, type.rank),) if type.rank else ()
         if type.numel == 0 and (attrs["dim"] is None or any(type.shape[d] == 0 for d in dims)):
-            raise TypeRuleError(f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise TypeRuleError(
+                f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            )
         return tensor_type("i64", reduced(op, type, dims, keepdim))
 
     return infer

@@ -30,7 +30,8 @@ def broadcast(op: str, types: Types) -> tuple[int, ...]:
                 continue
             if out[axis] != 1:
                 raise TypeRuleError(
-                    f"The size of tensor a ({out[axis]}) must match the size of tensor b ({n}) at non-singleton dimension {axis} {listed(op, types)}"
+                    f"The size of tensor a ({out[axis]}) must match the size of tensor b ({n}) at non-singleton dimension {axis} "
+                    f"{listed(op, types)}"
                 )
             out[axis] = n
     return tuple(out)

@@ -36,8 +36,8 @@ def _permute(types: Types, attrs: Attrs) -> TensorType:
     dims = integers(attrs, "dims")
     if sorted(dims) != list(range(types[0].rank)):
         raise TypeRuleError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions: "
-            f"{list(dims)} is no ordering of {types[0].rank} axes {listed('permute', types)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions: {list(dims)} is no ordering of {types[0].rank} axes {listed('permute', types)}"
         )
     return tensor_type(types[0].dtype, tuple(types[0].shape[d] for d in dims))
 
@@ -90,7 +90,9 @@ diagonal = _view("diagonal", _diagonal, ("offset", "dim1", "dim2"))
 def _scattered(op: str, types: Types, part: tuple[int, ...]) -> TensorType:
     same_dtype(op, types)
     if types[1].shape != part:
-        raise TypeRuleError(f"expected src to have a size equal to the slice of self: {list(part)}, not {list(types[1].shape)} {listed(op, types)}")
+        raise TypeRuleError(
+            f"expected src to have a size equal to the slice of self: {list(part)}, not {list(types[1].shape)} {listed(op, types)}"
+        )
     return types[0]
 
 
@@ -118,11 +120,7 @@ def _dtype(op: str, attrs: Attrs) -> str:
 
 def _number(op: str, value: object, dtype: str) -> None:
     """Refuses a value that the dtype cannot hold."""
-    kind = category(dtype)
-    fits = (
-        isinstance(value, bool) if kind == 0 else type(value) is int if kind == 1 else type(value) in (int, float) if kind == 2 else type(value) in (int, float, complex)
-    )
-    if not fits:
+    if type(value) not in ((bool,), (int,), (int, float), (int, float, complex))[category(dtype)]:
         raise TypeRuleError(f"{op}: {value!r} is not a value of {dtype}")
 
 
@@ -188,8 +186,8 @@ def _cat(types: Types, attrs: Attrs) -> TensorType:
     for i, t in enumerate(types):
         if t.rank != len(first) or any(a != b for d, (a, b) in enumerate(zip(t.shape, first, strict=True)) if d != dim):
             raise TypeRuleError(
-                f"Sizes of tensors must match except in dimension {dim}. Expected {list(first)} but got {list(t.shape)} for tensor number {i} in "
-                f"the list {listed('cat', types[:4])}"
+                f"Sizes of tensors must match except in dimension {dim}. Expected {list(first)} but got {list(t.shape)} for tensor "
+                f"number {i} in the list {listed('cat', types[:4])}"
             )
         total += t.shape[dim]
     return tensor_type(dtype, (*first[:dim], total, *first[dim + 1 :]))

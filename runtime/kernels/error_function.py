@@ -55,7 +55,7 @@ def _(op: Op) -> Run:
     over, under, top = DOUBLE if work == np.float64 else SINGLE
     dividend, divisor, limit = _numbers(over, work), _numbers(under or (), work), np.array(top, work)
 
-    def piece(x: np.ndarray, t: np.ndarray, r: np.ndarray, q: np.ndarray, out: np.ndarray) -> None:
+    def piece(x: np.ndarray, out: np.ndarray, t: np.ndarray, r: np.ndarray, q: np.ndarray) -> None:
         np.absolute(x, t)
         np.minimum(t, limit, out=t)
         _polynomial(dividend, t, r)
@@ -74,7 +74,8 @@ def _(op: Op) -> Run:
         buffers = np.empty((3, min(PIECE, flat.size)), work)
         for start in range(0, flat.size, PIECE):
             part = flat[start : start + PIECE]
-            piece(part, *buffers[:, : part.size], into[start : start + PIECE])
+            t, r, q = buffers[:, : part.size]
+            piece(part, into[start : start + PIECE], t, r, q)
         return result if dtype == work else copied(result, out) if out is not None else result.astype(dtype)
 
     return run

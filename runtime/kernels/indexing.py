@@ -119,7 +119,7 @@ def _flat(op: Op) -> Callable[[np.ndarray], np.ndarray]:
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
     def flat(index: np.ndarray) -> np.ndarray:
-        positions = _checked(index, shape[dim], dim, wrap=False) * strides[dim]
+        positions: np.ndarray = _checked(index, shape[dim], dim, wrap=False) * strides[dim]
         for d, n in enumerate(extent):
             if d != dim and n > 1:
                 positions += (np.arange(n) * strides[d]).reshape(n, *(1,) * (len(extent) - d - 1))

@@ -11,7 +11,8 @@ from tpc.runtime.kernels.elementwise import copied
 from tpc.runtime.kernels.registry import Run, kernel
 
 
-def _generator(state: np.ndarray) -> np.random.Generator:
+def stream(state: np.ndarray) -> np.random.Generator:
+    """The numbers that belong to a state."""
     return np.random.Generator(np.random.Philox(key=int(state[0]), counter=int(state[1])))
 
 
@@ -27,7 +28,7 @@ def _drawn(op: Op, draw: Any) -> Run:
     dtype = op.results[0].type.numpy_dtype
 
     def run(state: np.ndarray, out: Any = None) -> Any:
-        result = np.asarray(draw(_generator(state))).astype(dtype, copy=False)
+        result = np.asarray(draw(stream(state))).astype(dtype, copy=False)
         after = _next(state, numbers)
         if out is None:
             return result, after

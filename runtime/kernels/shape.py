@@ -30,7 +30,7 @@ def _(op: Op) -> Run:
     return lambda x: np.broadcast_to(x, shape)
 
 
-def _slices(op: Op) -> tuple[slice, ...]:
+def _slices(op: Op) -> Any:
     attrs: Any = op.attrs
     return tuple(slice(a, b, c) for a, b, c in zip(attrs["starts"], attrs["limits"], attrs["steps"], strict=True))
 
@@ -175,8 +175,9 @@ def _(op: Op) -> Run:
 @kernel("tril", "triu")
 def _(op: Op) -> Run:
     diagonal: Any = op.attrs["diagonal"]
-    shape = op.results[0].type.shape[-2:]
-    mask = np.tri(*shape, k=diagonal, dtype=bool) if op.name == "tril" else ~np.tri(*shape, k=diagonal - 1, dtype=bool)
+    rows, columns = op.results[0].type.shape[-2:]
+    lower = np.tri(rows, columns, diagonal if op.name == "tril" else diagonal - 1, dtype=bool)
+    mask = lower if op.name == "tril" else ~lower
 
     def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
         return copied(np.where(mask, x, x.dtype.type(0)), out)

@@ -42,7 +42,8 @@ for reduce in ("sum", "prod", "amax", "amin", "mean"):
         sample("scatter_reduce", i64(3), ints(1, 1, 1, 2), i64(4), dim=0, reduce=reduce, include_self=include_self)
         sample("scatter_reduce", f16(3), ints(1, 1, 1, 2), f16(4), dim=0, reduce=reduce, include_self=include_self)
     sample("scatter_reduce", f32(), np.array(0), f32(), dim=0, reduce=reduce, include_self=True)
-    sample("scatter_reduce", np.float32([0, 1, 2]), ints(1, 1, 0, 2), np.float32([np.nan, 1, -np.inf, 2]), dim=0, reduce=reduce, include_self=True)
+    base, source = np.float32([0, 1, 2]), np.float32([np.nan, 1, -np.inf, 2])
+    sample("scatter_reduce", base, ints(1, 1, 0, 2), source, dim=0, reduce=reduce, include_self=True)
 sample("scatter_reduce", c64(3), ints(1, 1), c64(2), dim=0, reduce="sum", include_self=True)
 
 sample("index_select", f32(3, 4), ints(2, 0, 2), dim=0)

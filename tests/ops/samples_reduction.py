@@ -25,6 +25,14 @@ for name in ("sum", "prod", "amax", "amin", "any", "all"):
 for name in ("sum", "prod", "mean", "any", "all"):
     sample(name, c64(3, 2), dims=(0,), keepdim=False)
     sample(name, f32(3, 0), dims=(1,), keepdim=False)
+for name in ("sum", "mean"):
+    sample(name, f32(1000, 3), dims=(0,), keepdim=False)
+    sample(name, f16(2, 257, 3), dims=(1,), keepdim=True)
+sample("var", f32(1000, 3), dims=(0,), correction=1, keepdim=False)
+for name in ("softmax", "log_softmax"):
+    sample(name, f32(3, 250, 100), dim=2)
+    sample(name, f16(3, 250, 100), dim=2)
+    sample(name, f64(3, 250, 10), dim=1)
 sample("sum", f32(1000), dims=(0,), keepdim=False)
 
 for name in ("mean", "logsumexp"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-import tpc.ir.ops  # noqa: F401 - fills the table of operators
+import tpc.ir.ops
 from tests.ops import samples_elementwise, samples_indexing, samples_linalg, samples_random, samples_reduction, samples_shape  # noqa: F401
 from tests.ops.sample import SAMPLES, Sample
 from tpc.ir.compare import same_program
@@ -21,7 +23,23 @@ from tpc.runtime.kernels.registry import bind, has_kernel
 OPS = [d for d in all_ops() if d.name != "fusion"]  # runs its body, see tests/runtime/test_interpreter.py
 
 every_op = pytest.mark.parametrize("defn", OPS, ids=lambda d: d.name)
-every_sample = pytest.mark.parametrize("sample", [s for group in SAMPLES.values() for s in group], ids=str)
+
+
+def every_sample(check: Callable[[Sample], None]) -> Callable[[str], None]:
+    """One test per operator, which checks all its samples and names the one that fails."""
+
+    @pytest.mark.parametrize("name", SAMPLES)
+    @functools.wraps(check, assigned=("__name__", "__doc__", "__module__"))
+    def test(name: str):
+        for sample in SAMPLES[name]:
+            try:
+                check(sample)
+            except BaseException as error:
+                error.add_note(f"on {sample}")
+                raise
+
+    del test.__wrapped__  # or pytest would ask for the parameters of `check`
+    return test
 
 
 def family(defn: OpDef) -> str:
