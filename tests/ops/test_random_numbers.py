@@ -35,10 +35,10 @@ DRAWS = {
 @pytest.mark.parametrize("case", DRAWS)
 def test_the_next_state_lies_behind_all_that_was_used(case: str):
     name, attrs = DRAWS[case]
-    generators = []
+    generators, stream = [], random.stream
 
     def watched(state: np.ndarray) -> np.random.Generator:
-        generators.append(random.stream(state))
+        generators.append(stream(state))
         return generators[-1]
 
     with mock.patch.object(random, "stream", watched):
