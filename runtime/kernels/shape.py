@@ -190,11 +190,13 @@ def _(op: Op) -> Run:
     dim: Any = op.attrs["dim"]
     dtype = op.results[0].type.numpy_dtype
     scan = np.add if op.name == "cumsum" else np.multiply
-    wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+    # As in PyTorch, the running total is kept in double precision; for halves, single does.
+    wide = np.dtype({"f2": "f4", "f4": "f8", "c8": "c16"}.get(dtype.str[1:], dtype.str))
 
     def run(x: np.ndarray, out: np.ndarray | None = None) -> Any:
         if x.ndim == 0:
             return copied(x.astype(dtype), out)
-        return copied(scan.accumulate(x, axis=dim, dtype=wide).astype(dtype, copy=False), out)
+        totals = scan.accumulate(x, axis=dim, dtype=wide)
+        return totals.astype(dtype, copy=False) if out is None else copied(totals, out)
 
     return run
