@@ -84,8 +84,8 @@ class Body:
         return False
 
     def donated(self) -> frozenset[int]:
-        """Inputs that the program may overwrite, because it writes them anyway (not where a guard may still say no)."""
-        return frozenset() if self.outcome.guards else frozenset(w for w in self.writes if w is not None)
+        """Inputs that the program may overwrite, because it writes them anyway: not where a guard may still say no, nor where backward reads inputs."""
+        return frozenset() if self.outcome.guards or self.tracked else frozenset(w for w in self.writes if w is not None)
 
     def _split(self, cotangents: list[Recorded], gradients: list[Recorded | None]) -> None:
         from tpc.passes.split import split
@@ -101,13 +101,21 @@ class Body:
         self.forward_program, self.reverse_program = optimized(halves.forward, only=LATE), optimized(halves.reverse, only=LATE)
         self.forward = compile_program(self.forward_program, donate=self.donated())
         reverse = compile_program(self.reverse_program)
-        self.reverses[pattern] = Reverse(reverse, [_origin(kind, n, len(self.outputs), first) for kind, n in halves.reverse_inputs], gradients)
+        origin = [_origin(kind, n, len(self.outputs), first) for kind, n in halves.reverse_inputs]
+        self.reverses[pattern] = Reverse(reverse, origin, gradients, self.saved_inputs())
 
     def backward_from(self, tracked: Sequence[Made], pattern: Sequence[bool]) -> tuple[list[Recorded], list[Recorded | None]]:
         """Records backward from the tracked outputs of the pattern: (cotangents, gradients of `sought`)."""
+        self.outcome.trace.saved.clear()
         cotangents, gradients = record_backward(self.outcome, tracked, self.sought, pattern)
         self.inputs_grew()
         return cotangents, gradients
+
+    def saved_inputs(self) -> list[tuple[int, int]]:
+        """(input, writes to it by the call) for what the backward recorded last found saved: nobody else may have written it since."""
+        trace = self.outcome.trace
+        number = {id(v): i for i, v in enumerate(self.inputs)}
+        return [(number[id(trace.placeholders[s])], writes) for s, writes in trace.saved.items() if id(trace.placeholders[s]) in number]
 
     def inputs_grew(self) -> None:
         """Backward code may touch tensors from outside that forward did not."""
@@ -126,8 +134,10 @@ class Body:
             arriving = [i for i, arrives in enumerate(pattern) if arrives]
             program = capture(f"{self.name}.reverse", [*self.inputs, *cotangents], present, [*self.names, *[f"d{i}" for i in arriving]])
             # What this backward alone reads from outside is read when it runs.
-            origin = [("input", i) if i < self.lifted else ("late", i) for i in range(len(self.inputs))] + [("cotangent", i) for i in arriving]
-            found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients)
+            origin = [("input", i) if i < self.lifted else ("late", i) for i in range(len(self.inputs))] + [
+                ("cotangent", i) for i in arriving
+            ]
+            found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients, self.saved_inputs())
         return found
 
     def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:
@@ -166,10 +176,11 @@ def _origin(kind: str, number: int, outputs: int, inputs: int) -> tuple[str, int
 class Reverse:
     """A reverse program, where its inputs come from, and which of the sought edges get a gradient."""
 
-    def __init__(self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None]) -> None:
-        self.executable, self.origin = executable, tuple(origin)
+    def __init__(
+        self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None], saved: Sequence[tuple[int, int]]
+    ) -> None:
+        self.executable, self.origin, self.saved = executable, tuple(origin), tuple(saved)
         self.present = tuple(g is not None for g in gradients)
-        self.reads = frozenset(i for kind, i in self.origin if kind == "input")
 
     def run(self, **pools: Any) -> list[np.ndarray | None]:
         outs = iter(self.executable.run([pools[kind][i] for kind, i in self.origin]))
@@ -190,7 +201,6 @@ class _Late:
 class SpentNode(Node):
     """The history of a result that was back-propagated inside the compiled function."""
 
-
     def _run(self, grads: Grads) -> Sequence[Any]:
         raise RuntimeError(f"{SECOND_TIME} (inside a compiled function)")
 
@@ -198,27 +208,27 @@ class SpentNode(Node):
 class BodyNode(Node):
     """Back-propagates one compiled call."""
 
-
     def __init__(self, body: Body, edges: Sequence[Edge | None], inputs: list[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         super().__init__(edges, [m.value.type for m in body.tracked])
         self.body = body
         self.inputs: list[np.ndarray] | None = inputs
         self.outputs: Sequence[np.ndarray] | None = outputs
-        self.versions: list[tuple[Storage, int] | None] = []
+        self.versions: list[tuple[Storage, int]] = []
+        """The memory of the inputs and its versions when the call began."""
 
     def name(self) -> str:
         return f"Compiled[{self.body.name}]Backward"
 
     def _run(self, grads: Grads) -> Sequence[Any]:
-        if self.inputs is None or self.outputs is None:
-            raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
         if all(g is None for g in grads):
             return [None] * len(self._edges)
+        if self.inputs is None or self.outputs is None:
+            raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
         pattern = tuple(g is not None for g in grads)
         if STATE.grad_enabled:
             return self._differentiable(pattern, grads)
         reverse = self.body.reverse(pattern)
-        self._check_versions(reverse)
+        self._check_versions(reverse.saved)
         outs = reverse.run(
             input=self.inputs,
             output=self.outputs,
@@ -228,22 +238,24 @@ class BodyNode(Node):
         )
         return [from_array(a) if a is not None else None for a in outs]
 
-    def _check_versions(self, reverse: Reverse) -> None:
-        for i in reverse.reads:
-            watched = self.versions[i] if i < len(self.versions) else None
-            if watched is not None and watched[0].version != watched[1]:
+    def _check_versions(self, saved: Sequence[tuple[int, int]]) -> None:
+        for i, writes in saved:
+            storage, version = self.versions[i] if i < len(self.versions) else (None, 0)
+            if storage is not None and storage.version != version + writes:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: input "
-                    f"{self.body.names[i] or i} of {self.name()} is at version {watched[0].version}; expected version {watched[1]} instead."
+                    f"{self.body.names[i] or i} of {self.name()} is at version {storage.version}; expected version {version + writes} instead."
                 )
 
     def _differentiable(self, pattern: tuple[bool, ...], grads: Grads) -> Sequence[Any]:
         """Gradients that can be differentiated again: the reverse computation is a body of its own, over inputs and cotangents."""
         assert self.inputs is not None
         arriving = [g for g in grads if g is not None]
+        tracked = tuple(g is not None and g._tracked() for g in grads)
         second = self.body.second
-        if second is None or second.pattern != pattern:
-            second = self.body.second = Second(self.body, pattern)
+        if second is None or second.pattern != pattern or second.recorded != tracked:
+            second = self.body.second = Second(self.body, pattern, tracked)
+        self._check_versions(second.saved)
         edges = [*self._edges, *[g._edge() for g in arriving]]
         outs, node = second.body.call([*self.inputs, *[g._array() for g in arriving]], edges)
         made = []
@@ -259,20 +271,21 @@ class BodyNode(Node):
 
 
 class Second:
-    """The reverse computation of a body as a body: what a second derivative from outside needs."""
+    """The reverse computation of a body as a body: what a second derivative from outside needs. `recorded` says which cotangents have a history."""
 
-    def __init__(self, first: Body, pattern: tuple[bool, ...]) -> None:
-        self.pattern = pattern
+    def __init__(self, first: Body, pattern: tuple[bool, ...], recorded: tuple[bool, ...]) -> None:
+        self.pattern, self.recorded = pattern, recorded
         outcome = first.outcome
         with tracing(outcome.trace):
             cotangents: list[Tensor] = []
             roots = []
-            for made, arrives in zip(first.tracked, pattern, strict=True):
+            for made, arrives, has_history in zip(first.tracked, pattern, recorded, strict=True):
                 if arrives and made.edge is not None:
                     t = Tensor(Storage(placeholder(made.value.type)), made.value.type)
-                    t._leaf = True
+                    t._leaf = has_history
                     cotangents.append(t)
                     roots.append((made.edge, t))
+            outcome.trace.saved.clear()
             run = Pass(retain_graph=True, create_graph=True, hook_captures=False)
             run.run(roots, first.sought)
             outputs: list[Recorded] = []
@@ -289,6 +302,7 @@ class Second:
                     tracked.append(Made(len(outputs) - 1, (), g._read(), edge, False))
             seeds: list[Edge] = [(t._accumulator(), 0) for t in cotangents]
             inputs = [*first.inputs, *[t._read() for t in cotangents]]
+            self.saved = first.saved_inputs()
         self.cotangents = cotangents
         self.accumulators = [edge[0] for edge in seeds]
         self.body = Body(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tpc.autograd.node import Edge
+from tpc.autograd.node import Edge, hook_ids
 from tpc.body import Body, BodyNode, SpentNode
 from tpc.deferred import flush
 from tpc.names import input_names
@@ -84,7 +85,7 @@ class Compiled:
             leaves, structure = args, len(args)
         else:
             leaves, structure = flatten((args, kwargs))
-        key = (structure, STATE.grad_enabled, *[_kind(x) for x in leaves])
+        key = (structure, STATE.grad_enabled, STATE.saved_hooks, *[_kind(x) for x in leaves])
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):
@@ -103,7 +104,10 @@ class Compiled:
             if len(known) >= MAX_VARIANTS:
                 lines = {str(where) for v in known for _, _, where in v.outcome.guards}
                 raise Untraceable(f"values that the code looks at keep changing, at {', '.join(sorted(lines)) or 'several places'}")
-            variant = Variant(self, leaves, structure, args, kwargs)
+            if any(isinstance(x, np.ndarray) for x in leaves):
+                raise Untraceable("an argument is a NumPy array, whose content may change unseen; pass tpc.from_numpy(array)")
+            with _recording:
+                variant = Variant(self, leaves, structure, args, kwargs)
         except Untraceable as reason:
             if self.fullgraph:
                 raise
@@ -114,19 +118,27 @@ class Compiled:
         known.insert(0, variant)
         try:
             return variant.call(leaves)
-        except GuardFailed:
+        except GuardFailed as missed:
+            if missed.__cause__ is not None:
+                raise missed.__cause__ from None
             known.remove(variant)
             return self.function(*args, **kwargs)
 
 
 def _kind(x: Any) -> Any:
     if isinstance(x, Tensor):
-        return (x._type, x._tracked(), x._node is None, bool(x._views))
+        return (x._type, x._tracked(), x._node is None, (True, _refusal(x)) if x._views else False)
+    if x.__class__ is float or x.__class__ is complex:
+        return (x.__class__, repr(x))  # tells -0.0 from 0.0, and NaN is itself
     try:
         hash(x)
     except TypeError:
         return (x.__class__, id(x))
     return (x.__class__, x)
+
+
+_recording = threading.RLock()
+"""Held while a function is recorded: what it does to tensors from outside is journalled and undone."""
 
 
 class Variant:
@@ -141,6 +153,8 @@ class Variant:
         self._refuse_aliased_views(leaves)
         names = input_names(owner.function, outcome, args, kwargs)
         self.sought = [source for _, source in outcome.sought]
+        flagged = [_tensor(source, leaves) for source, flag in outcome.flags if flag]
+        self.becoming = [i for i, source in enumerate(self.sought) if any(_tensor(source, leaves) is t for t in flagged)]
         self.body = Body(
             getattr(owner.function, "__name__", type(owner.function).__name__),
             outcome,
@@ -159,7 +173,9 @@ class Variant:
         self.single = outcome.structure == LEAF
 
     def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
-        """An argument that is a view is handed over by value, which shows where its memory is written under another name."""
+        """An argument that is a view is handed over by value, which shows where its memory is written under another name or its base's history moves."""
+        if any(source.kind == "arg" and source.ref in self.viewed for source, _ in self.outcome.moved):
+            raise Untraceable("an argument that is a view is written where its base has a history; write the base instead")
         if not self.viewed or not self.outcome.writes:
             return
         seen = [id(t._storage) for t in leaves if isinstance(t, Tensor)]
@@ -178,9 +194,12 @@ class Variant:
             return False
         if self.outside and any(isinstance(t, Tensor) and id(t._storage) in self.outside for t in leaves):
             return False
-        for source, is_leaf in outcome.watched:
+        for tensor in outcome.plain:
+            if tensor._leaf or tensor._node is not None or (tensor._base is not None and tensor._tracked()):
+                return False
+        for source, is_leaf, hooks in outcome.watched:
             tensor = _tensor(source, leaves)
-            if tensor is None or (tensor._node is None) != is_leaf or not tensor._tracked():
+            if tensor is None or (tensor._node is None) != is_leaf or not tensor._tracked() or (is_leaf and hook_ids(tensor) != hooks):
                 return False
         for source, there in outcome.grads_read:
             tensor = _tensor(source, leaves)
@@ -197,22 +216,35 @@ class Variant:
         donated = self.body.donated()
         for i in donated:
             _own(storages[i], arrays, i)
-        edges: list[Edge | None] = [t._edge() if (t := _tensor(s, leaves)) is not None else None for s in self.sought] if self.tracked else []
+        edges: list[Edge | None] = (
+            [t._edge() if (t := _tensor(s, leaves)) is not None else None for s in self.sought] if self.tracked else []
+        )
+        for i in self.becoming:
+            leaf_to_be = _tensor(self.sought[i], leaves)
+            if leaf_to_be is not None and edges:
+                edges[i] = leaf_to_be._accumulator(), 0
+        versions = []
+        if self.tracked:
+            versions = [(s, s.version) for s in storages]
+            # What backward reads must not change when NumPy code writes memory that it shares.
+            arrays = [a.copy() if s.shared is not None else a for a, s in zip(arrays, storages, strict=True)]
         given = list(arrays)
         try:
             outs, node = self.body.call(arrays, edges)
-        except Exception:
+        except Exception as error:
             if outcome.guards:
                 # The values that were looked at may be what no longer holds; a fault of the code itself comes back when it is recorded again.
-                raise GuardFailed from None
+                raise GuardFailed from error
             raise
         for output, expected, _ in outcome.guards:
             if not _same(outs[output], expected):
                 raise GuardFailed
+        for number, count in outcome.touched:
+            storages[number].version += count
         for output, number, count in outcome.writes:
             self._write_back(storages[number], outs[output], given[number], count, leaves, number)
         if node is not None:
-            node.versions = [(s, s.version) for s in storages]
+            node.versions = versions
         return self._results(outs, node, leaves)
 
     def _read_views(self, arrays: list[np.ndarray], leaves: Sequence[Any], i: int) -> None:
@@ -226,6 +258,7 @@ class Variant:
             target = leaves[source.ref]
             outer, STATE.grad_enabled = STATE.grad_enabled, False
             target._write(from_array(new))
+            target._storage.version += count - 1
             STATE.grad_enabled = outer
             return
         if storage.shared is not None:
@@ -238,6 +271,8 @@ class Variant:
         outcome = self.outcome
         made: dict[int, Storage] = {}
         results = [self._made(r, outs, made, node, leaves) for r in outcome.results]
+        for i, first in outcome.repeated:
+            results[i] = results[first]
         for source, new in outcome.grads:
             owner = _tensor(source, leaves)
             assert owner is not None
@@ -261,7 +296,11 @@ class Variant:
             return x
         if x.storage is not None:
             storage = _storage(x.storage, leaves)
-            tensor = Tensor(storage, x.value.type, x.views, _tensor(x.base, leaves) if x.base is not None else None)
+            views, base = x.views, _tensor(x.base, leaves) if x.base is not None else None
+            if x.storage.kind == "arg" and x.storage.ref in self.viewed:
+                given = leaves[x.storage.ref]
+                views, base = (*given._views, *views), given._base if base is not None and given._base is not None else base
+            tensor = Tensor(storage, x.value.type, views, base)
             tensor._refusal = x.refusal
         else:
             found = made.get(x.output)
@@ -287,7 +326,16 @@ def _stand_in(x: Any) -> Any:
         made._node, made._slot = edge
     made._leaf = x._leaf
     made._grad = x._grad
+    made._refusal = _refusal(x)
     return made
+
+
+def _refusal(x: Tensor) -> str | None:
+    """Why a view must not be written in place."""
+    base = x._base
+    if x._refusal is None and base is not None and x._tracked() and base._leaf and base._node is None and not x._leaf:
+        return "a view of a leaf Variable that requires grad is being used in an in-place operation."
+    return x._refusal
 
 
 def _alias_pattern(leaves: Sequence[Any]) -> tuple[int, ...] | None:

@@ -10,7 +10,9 @@ from tpc.functions.factories import filled
 from tpc.ir.ops import elementwise as ops
 from tpc.ir.types import tensor_type
 from tpc.record import SCALARS, cast, record
+from tpc.state import STATE
 from tpc.tensor import Tensor
+from tpc.tracing import Untraceable
 
 
 def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -33,6 +35,8 @@ def reshaped_in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`x.unsqueeze_(0)` from `unsqueeze`: `x` becomes that view of its own memory."""
 
     def form(self: Tensor, *args: Any) -> Tensor:
+        if STATE.trace is not None and self._trace is not STATE.trace:
+            raise Untraceable(f"{form.__name__} changes how a tensor from outside sees its memory")
         self._refuse_write(self)
         moved = function(self, *args)
         self._type, self._views = moved._type, moved._views
@@ -54,6 +58,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         return fill_(self, src)
     if src is self:
+        self._refuse_write(self)
+        self._storage.write(self._storage.read())
         return self
     if src._type.dtype != self._type.dtype:
         src = cast(src, self._type.dtype)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tpc.autograd.node import Edge
+from tpc.autograd.node import Edge, hook_ids
 from tpc.deferred import flush
 from tpc.recording import MAX_LITERAL, Recorded, collect, is_fixed
 from tpc.storage import Storage
@@ -48,14 +48,20 @@ class Outcome:
     storage_source: Callable[[Storage], Source] = lambda storage: Source("storage", storage)
     writes: list[tuple[int, int, int]] = field(default_factory=list)
     """(output, input, number of writes): memory from outside with a new content."""
+    touched: list[tuple[int, int]] = field(default_factory=list)
+    """(input, number of writes): memory from outside that was written and holds what it held."""
     grads: list[tuple[Source, Made | Source | None]] = field(default_factory=list)
     moved: list[tuple[Source, Made]] = field(default_factory=list)
     """Tensors from outside whose history the trace rewrote."""
     flags: list[tuple[Source, bool]] = field(default_factory=list)
     guards: list[tuple[int, Any, Any]] = field(default_factory=list)
     """(output, expected array, line)."""
-    watched: list[tuple[Source, bool]] = field(default_factory=list)
-    """Tensors whose gradient edge was asked for, and whether each was a leaf that requires grad."""
+    watched: list[tuple[Source, bool, tuple[int, ...]]] = field(default_factory=list)
+    """Tensors whose gradient edge was asked for, whether each was a leaf that requires grad, and its hooks."""
+    plain: list[Tensor] = field(default_factory=list)
+    """Tensors from outside that had no history where it would have mattered."""
+    repeated: list[tuple[int, int]] = field(default_factory=list)
+    """(result, earlier result): the same tensor."""
     grads_read: list[tuple[Source, bool]] = field(default_factory=list)
     """Tensors whose `.grad` was read at the start, and whether there was one."""
     sought: list[tuple[Edge, Source]] = field(default_factory=list)
@@ -111,12 +117,21 @@ class _Reader:
     def read(self, result: Any) -> Outcome:
         out, trace = self.out, self.trace
         found, out.structure = flatten(result)
-        out.results = [self._result(x) for x in found]
+        first: dict[int, int] = {}
+        for i, x in enumerate(found):
+            earlier = first.setdefault(id(x), i)
+            if isinstance(x, Tensor) and earlier != i:
+                out.repeated.append((i, earlier))
+                out.results.append(None)
+            else:
+                out.results.append(self._result(x))
         changes = self._changes()
         self._effects(changes)
         for storage, value in list(trace.values.items()):
             if value is not trace.placeholders.get(storage):
                 self._write(storage, value)
+            elif storage in trace.writes:
+                out.touched.append((list(trace.placeholders).index(storage), trace.writes[storage]))
         for value, expected, where in trace.guards:
             out.guards.append((self._output(value), expected, where))
         out.storage_source = self._storage_source
@@ -154,7 +169,16 @@ class _Reader:
         storage = x._storage
         if storage.trace is not self.trace:
             base = x._base if x._base is not None and x._base._trace is not self.trace else None
-            return Made(-1, x._views, x._read(), edge, leaf, self._storage_source(storage), self._tensor_source(base) if base is not None else None, x._refusal)
+            return Made(
+                -1,
+                x._views,
+                x._read(),
+                edge,
+                leaf,
+                self._storage_source(storage),
+                self._tensor_source(base) if base is not None else None,
+                x._refusal,
+            )
         key = id(storage)
         if key not in self.storages:
             self.storages[key] = self._output(storage.read())
@@ -186,9 +210,10 @@ class _Reader:
 
     def _watch(self) -> None:
         for tensor in self.trace.leaves.values():
-            self.out.watched.append((self._tensor_source(tensor), True))
+            if not self.trace.changed(tensor, "_leaf"):
+                self.out.watched.append((self._tensor_source(tensor), True, hook_ids(tensor)))
+        self.out.plain = [t for t in self.trace.plain.values() if self._tensor_source(t).kind == "outside"]
         for _, tensor in self.trace.boundaries.values():
-            self.out.watched.append((self._tensor_source(tensor), False))
+            self.out.watched.append((self._tensor_source(tensor), False, ()))
         for tensor, grad in self.trace.grads_read.values():
             self.out.grads_read.append((self._tensor_source(tensor), grad is not None))
-

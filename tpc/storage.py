@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -109,7 +110,9 @@ class Storage:
 
             array = self.array()
             flush()
-            if not array.flags.writeable or array.base is not None:
+            # References: the value's, this frame's, getrefcount's argument; the value's: the storage's, getrefcount's argument. Anyone
+            # else who holds the array counts on its never changing.
+            if not array.flags.writeable or array.base is not None or getrefcount(array) > 3 or getrefcount(self.value) > 2:
                 array = array.copy()
             self.shared = array
         return self.shared

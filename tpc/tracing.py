@@ -7,6 +7,7 @@ has its changes applied by each call.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,10 +51,16 @@ class Trace:
         """Storages from outside that were read before anything else happened to them."""
         self.values: dict[Storage, Recorded] = {}
         """Current value of every storage from outside that was touched."""
+        self.versions: dict[Storage, int] = {}
+        """Version of each when it was lifted; backward may be recorded long after."""
+        self.saved: dict[Storage, int] = {}
+        """Memory from outside that backward found saved, and how often the trace had written it by then."""
         self.writes: dict[Storage, int] = {}
         self.journal: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.leaves: dict[int, Tensor] = {}
         """Tensors from outside whose gradient edge was asked for, by id."""
+        self.plain: dict[int, Tensor] = {}
+        """Tensors from outside that were used where a history would have been followed, and had none."""
         self.boundaries: dict[Edge, tuple[Boundary, Tensor]] = {}
         self.grads_read: dict[int, tuple[Tensor, Tensor | None]] = {}
         """Tensors from outside whose `.grad` was read before it was set, with what it was."""
@@ -65,6 +72,7 @@ class Trace:
         value = self.values.get(storage)
         if value is None:
             value = self.values[storage] = self.placeholders[storage] = self._lift(storage)
+            self.versions[storage] = storage.version
         return value
 
     def _lift(self, storage: Storage) -> Recorded:
@@ -83,7 +91,12 @@ class Trace:
         self.writes[storage] = self.writes.get(storage, 0) + 1
 
     def version(self, storage: Storage) -> int:
-        return storage.version + self.writes.get(storage, 0)
+        return self.versions.get(storage, storage.version) + self.writes.get(storage, 0)
+
+    def unpacked(self, storage: Storage) -> None:
+        """Notes that backward read a saved tensor that has this memory."""
+        if storage in self.versions:
+            self.saved[storage] = self.writes.get(storage, 0)
 
     # --- tensors from outside ---
 
@@ -105,10 +118,16 @@ class Trace:
                 self.boundaries[outside] = (Boundary(tensor, outside), tensor)
             return self.boundaries[outside][0], 0
         if not tensor._leaf:
+            self.look((tensor,))
             return None
-        if not self.changed(tensor, "_leaf"):
-            self.leaves[id(tensor)] = tensor
+        self.leaves[id(tensor)] = tensor
         return tensor._accumulator(), 0
+
+    def look(self, tensors: Iterable[Any]) -> None:
+        """Notes which of the operands are from outside and have no history now."""
+        for t in tensors:
+            if t.__class__ is not Recorded and t._trace is not self and t._node is None and not t._leaf and not self.changed(t, "_leaf"):
+                self.plain[id(t)] = t
 
     def grad_was_read(self, tensor: Tensor) -> None:
         if not self.changed(tensor, "_grad"):
@@ -136,7 +155,9 @@ class Trace:
         where = resolve_loc(STATE.loc or user_frame())
         depends = self._depends_on_inputs(value)
         if depends and not self.concrete:
-            raise Untraceable(f"the value of a tensor was asked for at {where}, but tpc.trace has only its type; use tpc.where instead of a branch")
+            raise Untraceable(
+                f"the value of a tensor was asked for at {where}, but tpc.trace has only its type; use tpc.where instead of a branch"
+            )
         array = self.peek(value)
         if depends and array.size > GUARD_ELEMENTS:
             raise Untraceable(
@@ -183,5 +204,3 @@ def forget_examples(trace: Trace, outputs: list[Recorded]) -> None:
             value.data = None
     for p in trace.placeholders.values():
         p.data = None
-
-

@@ -28,6 +28,8 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ctx._loc = STATE.loc or user_frame()
     slots = _slots(ctx, args)
     tensors = [t for t in slots if isinstance(t, Tensor)]
+    if STATE.trace is not None and STATE.grad_enabled:
+        STATE.trace.look(tensors)
     ctx.needs_input_grad = tuple([isinstance(t, Tensor) and t._tracked() for t in slots])
     ctx._slots = tuple([isinstance(t, Tensor) for t in slots])
     recorded = STATE.grad_enabled and any(ctx.needs_input_grad)

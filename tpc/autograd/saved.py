@@ -65,6 +65,8 @@ class SavedTensor:
         found = self.storage.current_version()
         if found != self.version:
             self._complain(node, found)
+        if STATE.trace is not None:
+            STATE.trace.unpacked(self.storage)
         if not self.is_output:
             return self.tensor
         made = self.tensor.detach()

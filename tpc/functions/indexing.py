@@ -242,6 +242,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         part._write(filled(part._type, checked_number(value, x._type.dtype)))
     elif _is_same(part, value):
         part._refuse_write(part)  # what `x[i] += 1` does last: the view was written already
+        part._storage.write(part._storage.read())
     else:
         content = expand(_without_leading_ones(cast(value, x._type.dtype), part._type.rank), part._type.shape)
         part._write(content if part._views else clone(content))

@@ -1,0 +1,248 @@
+"""Programs on which compiled and deferred calls once differed. Each is run both ways and everything in sight compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tpc
+
+
+def both(make: Callable[[Any], list[Any]]) -> None:
+    """`make(compile)` returns tensors, which must be the same whether `compile` compiles or not."""
+    expected = make(lambda f: f)
+    got = make(tpc.compile)
+    assert len(expected) == len(got)
+    for a, b in zip(expected, got, strict=True):
+        if a is None or b is None:
+            assert a is b
+            continue
+        assert (a.requires_grad, a.is_leaf, a.shape) == (b.requires_grad, b.is_leaf, b.shape)
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+
+
+def parameter(*values: float) -> tpc.Tensor:
+    return tpc.tensor(values or (1.0, -2.0, 3.0), requires_grad=True)
+
+
+def test_a_written_input_keeps_its_old_values_for_backward() -> None:
+    """Backward compares the input anew, whose memory the call had been allowed to overwrite."""
+
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+
+        @compile
+        def f(x: Any) -> Any:
+            with tpc.no_grad():
+                x.neg_()
+            return tpc.where(x > 0, x, x * 2)
+
+        y = f(x)
+        y.sum().backward()
+        return [x, y, x.grad]
+
+    both(make)
+
+
+def test_an_error_behind_a_guard_leaves_arguments_alone() -> None:
+    """The function was run again in deferred mode, which had written half of its effects when it raised too."""
+
+    @tpc.compile
+    def f(x: Any, index: Any) -> Any:
+        x.add_(x.sum().item())
+        return x[index]
+
+    x, index = tpc.ones(3), tpc.tensor([7])
+    with pytest.raises(IndexError):
+        f(x, index)
+    assert x.tolist() == [1, 1, 1]
+    assert f(x, tpc.tensor([1])).tolist() == [4]
+
+
+def test_the_same_result_twice_is_one_tensor() -> None:
+    @tpc.compile
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y, y
+
+    a, b = f(parameter())
+    assert a is b
+
+
+def test_requires_grad_set_inside() -> None:
+    def make(compile: Any) -> list[Any]:
+        x = tpc.ones(3)
+
+        @compile
+        def f(x: Any) -> Any:
+            x.requires_grad_()
+            return x * 3
+
+        y = f(x)
+        y.sum().backward()
+        return [x, y, x.grad]
+
+    both(make)
+
+
+def test_a_tensor_from_outside_that_comes_to_require_grad() -> None:
+    """Later calls ran the program that knew it as a constant."""
+
+    def make(compile: Any) -> list[Any]:
+        w = tpc.ones(3)
+        f = compile(lambda x: x * w)
+        first = f(parameter())
+        w.requires_grad_()
+        second = f(tpc.ones(3))
+        second.sum().backward()
+        return [first, second, w.grad]
+
+    both(make)
+
+
+def test_a_tensor_from_outside_that_gets_a_history() -> None:
+    def make(compile: Any) -> list[Any]:
+        w, x = tpc.ones(3), parameter()
+
+        @compile
+        def f() -> None:
+            w.mul_(x)
+
+        f()
+        f()
+        w.sum().backward()
+        return [w, x.grad]
+
+    both(make)
+
+
+def test_a_view_of_a_leaf_is_not_written() -> None:
+    @tpc.compile
+    def f(x: Any) -> Any:
+        return x.mul_(2)
+
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        f(parameter()[:2])
+
+
+def test_a_view_of_a_view_argument() -> None:
+    def make(compile: Any) -> list[Any]:
+        base = tpc.arange(6).reshape(2, 3).float()
+        y = compile(lambda x: x[1:])(base[1])
+        y.fill_(9)
+        return [base, y]
+
+    both(make)
+
+
+@pytest.mark.filterwarnings("ignore:f runs in deferred mode")
+def test_a_view_argument_whose_base_has_a_history_is_written() -> None:
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+        base = x * 2
+
+        @compile
+        def f(part: Any) -> None:
+            part.mul_(3)
+
+        f(base[:2])
+        base.sum().backward()
+        return [base, x.grad]
+
+    both(make)
+
+
+def test_every_write_counts() -> None:
+    """Versions of arguments that are views, and of memory that is written and keeps its value."""
+    base, plain = tpc.zeros(2, 3), tpc.ones(3)
+
+    @tpc.compile
+    def f(part: Any, plain: Any) -> None:
+        part.add_(1)
+        part.add_(1)
+        plain.copy_(plain)
+
+    f(base[0], plain)
+    assert (base._version, plain._version) == (2, 1)
+
+
+def test_an_unsqueezed_tensor_from_outside() -> None:
+    """Its new shape was put on while the function was recorded, and again with each failed try."""
+    w = tpc.ones(3)
+
+    @tpc.compile
+    def f() -> None:
+        w.unsqueeze_(0)
+
+    with pytest.warns(UserWarning, match="deferred mode"):
+        f()
+    assert w.shape == (1, 3)
+    f()
+    assert w.shape == (1, 1, 3)
+
+
+def test_backward_from_a_part_of_the_results() -> None:
+    """Asked for later, its programs took the versions after the call for those before it."""
+
+    def make(compile: Any) -> list[Any]:
+        x, y = parameter(), tpc.ones(3)
+
+        @compile
+        def f(y: Any) -> Any:
+            y.neg_()
+            return y * x, y + x
+
+        a, b = f(y)
+        a.sum().backward()
+        return [a, b, x.grad]
+
+    both(make)
+
+
+def test_only_what_was_saved_must_not_be_written() -> None:
+    """exp saves its result: its input may be written, whatever the compiled backward reads."""
+
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+        y = compile(lambda: tpc.exp(x))()
+        with tpc.no_grad():
+            x.zero_()
+        y.sum().backward()
+        return [x.grad]
+
+    both(make)
+
+
+def test_what_was_saved_must_not_be_written() -> None:
+    x = parameter()
+    y = tpc.compile(lambda: tpc.sin(x))()
+    with tpc.no_grad():
+        x.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_second_derivatives_have_a_history_only_where_needed() -> None:
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+        y = compile(lambda: x[1:])()
+        return list(tpc.autograd.grad(y.sum(), x, create_graph=True))
+
+    both(make)
+
+
+def test_results_seen_by_numpy_may_be_written() -> None:
+    """The array that NumPy saw was also what backward had kept (2 / x, which the derivative computes again)."""
+
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+        y = compile(lambda: 2 / x)()
+        y.detach().numpy()
+        y.add_(1)
+        y.sum().backward()
+        return [y, x.grad]
+
+    both(make)

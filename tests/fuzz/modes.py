@@ -1,0 +1,143 @@
+"""A program run in every mode: each gives a list of moments, and all lists must be the same.
+
+The first call and the second get equal values, the third others; tensors from outside live through all three. After each call the
+steps of `after` run in deferred mode on what it returned.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tpc
+from tests.fuzz.observe import Failed, Moment, difference, moment
+from tests.fuzz.program import Program
+from tpc import deferred
+from tpc.autograd.saved import SECOND_TIME
+
+ROUNDS = (0, 0, 1)
+"""Which values the arguments have in each call."""
+
+
+def run(
+    program: Program, ns: Any, compile: Callable[[Any], Any] | None = None, flush: Callable[[], None] | None = None
+) -> list[Moment | Failed]:
+    """The moments after each call and after each `after`; ends with the first failure."""
+    ns.manual_seed(0)
+    tensors: dict[str, Any] = {}
+    for leaf in program.leaves:
+        if leaf.outside:
+            tensors[leaf.name] = leaf.make(ns, leaf.array(), tensors)
+    body, after = program.build(ns, tensors, flush)
+    if compile is not None:
+        body = compile(body)
+    moments: list[Moment | Failed] = []
+    for number, round in enumerate(ROUNDS):
+        if number != 1 or not program.again:
+            for leaf in program.arguments:
+                tensors.pop(leaf.name, None)
+            for leaf in program.arguments:
+                tensors[leaf.name] = leaf.make(ns, leaf.array(round), tensors)
+        arguments = [tensors[leaf.name] for leaf in program.arguments]
+        results: Any = ()
+        for function, given in ((body, arguments), (after, None)):
+            before = moment(tensors, results)
+            try:
+                outcome = function(*arguments) if given is not None else after(results, *arguments)
+                results = outcome if given is not None else (*results, *outcome)
+                moments.append(moment(tensors, results))
+            except Exception as error:
+                moments.append(Failed(error, before, _state(tensors)))
+                return moments
+    return moments
+
+
+def _state(tensors: dict[str, Any]) -> Moment | Failed:
+    """What tensors are after a failure."""
+    try:
+        return moment(tensors)
+    except Exception as error:
+        return Failed(error, {})
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def compiled_at_once() -> Iterator[None]:
+    """Deferred graphs run as executables from their first run on."""
+    original = deferred._Entry.run
+
+    def run(self: Any, arrays: Any) -> Any:
+        self.runs = max(self.runs, 2)
+        return original(self, arrays)
+
+    deferred._Entry.run = run  # type: ignore[method-assign]
+    deferred._cache.clear()
+    try:
+        yield
+    finally:
+        deferred._Entry.run = original  # type: ignore[method-assign]
+        deferred._cache.clear()
+
+
+def compare(expected: list[Moment | Failed], got: list[Moment | Failed], atomic: bool) -> str | None:
+    """What differs first between two runs, or None. `atomic`: a failed call of the second changed nothing."""
+    for i, (a, b) in enumerate(zip(expected, got, strict=False)):
+        if atomic and i % 2 and isinstance(b, Failed) and str(b.error).startswith(SECOND_TIME):
+            return None  # a compiled call is one node, which is freed as a whole
+        where = f"call {i // 2 + 1}" + (", after" if i % 2 else "")
+        if isinstance(a, Failed) or isinstance(b, Failed):
+            found = _failure_difference(a, b, atomic and i % 2 == 0)
+        else:
+            found = difference(a, b)
+        if found:
+            return f"{where}: {found}"
+    return None if len(expected) == len(got) else f"{len(expected)} moments against {len(got)}"
+
+
+def _failure_difference(a: Moment | Failed, b: Moment | Failed, atomic: bool) -> str | None:
+    if not isinstance(a, Failed) or not isinstance(b, Failed) or a.kind != b.kind:
+        return f"{_outcome(a)} against {_outcome(b)}"
+    if isinstance(a.after, Failed) or isinstance(b.after, Failed):
+        return None if isinstance(b.after, Failed) and not atomic else f"tensors cannot be read after the error: {_outcome(b)}"
+    assert a.after is not None and b.after is not None
+    if not atomic:
+        return difference(a.after, b.after)
+    before = {name: b.before[name] for name in b.after}
+    found = difference(before, b.after)
+    return f"the failed call changed something: {found}" if found else None
+
+
+def _outcome(x: Moment | Failed) -> str:
+    return f"{x.kind}: {x.error}" if isinstance(x, Failed) else "no error"
+
+
+def check(program: Program) -> str | None:
+    """Runs a program in the modes and says where they differ first."""
+    with quiet():
+        expected = run(program, tpc)
+        found = compare(expected, run(program, tpc, flush=deferred.flush), False)
+        if found:
+            return f"deferred against flushed at every step: {found}"
+        with compiled_at_once():
+            found = compare(expected, run(program, tpc), False)
+        if found:
+            return f"deferred against deferred executables: {found}"
+        compiled: list[Any] = []
+
+        def compile(body: Any) -> Any:
+            compiled.append(tpc.compile(body, memory_budget=program.budget))
+            return compiled[0]
+
+        got = run(program, tpc, compile)
+        found = compare(expected, got, not compiled[0].deferred)
+        if found:
+            return f"deferred against compiled: {found}"
+    return None
