@@ -26,7 +26,7 @@ class Handover:
     """How a forward program and its reverse program belong together."""
 
     origins: tuple[tuple[str, int], ...]
-    """For each input of reverse ``("forward", output)`` or ``("input", number)``; past the inputs of forward come gradients from outside."""
+    """For each input of reverse ``("forward", output)`` or ``("input", number)``; what is past its inputs comes from outside."""
     results: int
     """How many outputs of forward the caller gets; the others are there for reverse."""
 
