@@ -1,29 +1,95 @@
-"""tpc: a graph compiler for custom autograd Functions."""
+"""tpc: a graph compiler for custom autograd Functions.
 
-import sys as _sys
-import types as _types
+`import tpc as torch` runs a PyTorch file with custom Functions: recorded, optimised and run on NumPy. `tpc.compile` turns a function into one
+compiled call, `tpc.trace` shows its programs.
+"""
 
-import tpc.methods as methods
-import tpc.autograd.elementwise, tpc.autograd.reduction, tpc.autograd.linalg, tpc.autograd.random
-import tpc.autograd.shape, tpc.autograd.indexing
-from tpc import autograd, optim
-from tpc.functions.catalogue import FAMILIES
-for _f in FAMILIES:
-    for _n, _v in vars(_f).items():
-        if not _n.startswith("_") and isinstance(_v, _types.FunctionType) and _v.__module__.startswith("tpc.functions") and (_n not in globals() or isinstance(globals()[_n], _types.ModuleType)):
-            globals()[_n] = _v
+import math as _math
+from typing import Any as _Any
+
+import tpc.methods
+from tpc import autograd, config, func, optim, utils
+from tpc.autograd import derivatives as _derivatives
+from tpc.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from tpc.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from tpc.compile import compile
-from tpc.trace import trace, spec
-from tpc.tensor import Tensor, Size
-from tpc.dtype import *
-from tpc.dtype import bool_ as bool, finfo, iinfo
-float = float32; double = float64; half = float16; long = int64; int = int32; short = int16
-from tpc.autograd.grad_mode import no_grad, enable_grad, set_grad_enabled, is_grad_enabled, inference_mode
-from tpc import func
-from tpc.func import vmap
-from tpc import utils
-from tpc.autograd import functional as _functional
-from tpc.autograd.gradcheck import gradcheck as _gradcheck, gradgradcheck as _gradgradcheck
-autograd.functional = _functional
-autograd.gradcheck = _gradcheck
-autograd.gradgradcheck = _gradgradcheck
+from tpc.device import device
+from tpc.dtype import (
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from tpc.func.vmap import vmap
+from tpc.functions.catalogue import public as _public
+from tpc.functions.random import Generator, default_generator, fork_rng
+from tpc.tensor import Size, Tensor
+from tpc.trace import Spec, spec, trace
+
+__version__ = "0.1.0"
+
+globals().update(_public())
+
+bool = bool_
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
+cfloat, cdouble = complex64, complex128
+pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
+newaxis = None
+strided, contiguous_format, preserve_format, channels_last = "strided", "contiguous_format", "preserve_format", "channels_last"
+
+
+def is_tensor(obj: _Any) -> _Any:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> _Any:
+    """Whether a tensor's dtype is floating."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> _Any:
+    """Whether a tensor's dtype is complex."""
+    return input.is_complex()
+
+
+def numel(input: Tensor) -> _Any:
+    """The number of elements of a tensor."""
+    return input.numel()
+
+
+def set_num_threads(threads: _Any) -> None:
+    """Threads that large fused groups may use."""
+    config.threads = threads
+
+
+def get_num_threads() -> _Any:
+    """Threads that large fused groups may use."""
+    return config.threads
+
+
+def __getattr__(name: str) -> _Any:
+    import difflib
+
+    near = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], 1)
+    hint = f"; the nearest it has is {near[0]!r}" if near else ""
+    raise AttributeError(f"module 'tpc' has no attribute {name!r}{hint}. docs/operators.md lists what there is")
+
+
+__all__ = sorted(n for n in globals() if not n.startswith("_") and n not in ("tpc", "methods"))

@@ -166,6 +166,14 @@ def leaf_hooks(leaf: Tensor) -> Hooks:
     return hooks
 
 
+def hook_ids(leaf: Tensor) -> tuple[int, ...]:
+    """The hooks on a leaf's gradient, by number: what a recording has to find unchanged."""
+    state = leaf.__dict__
+    if not state:
+        return ()
+    return (*state.get("_hooks", ()), *state.get("_post_accumulate", ()))
+
+
 def accumulate(variable: Tensor, grad: Tensor) -> None:
     """`.grad` += grad. In place, so that the user's object stays the same, unless the pass itself is recorded."""
     from tpc.functions.elementwise import add
