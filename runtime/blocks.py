@@ -27,8 +27,8 @@ CACHE_BYTES = 1 << 20
 """What a block may use: half of a second-level cache of common size. Groups that use less run whole."""
 SHARED_FROM = 1 << 19
 """From this many elements on, blocks are shared between threads."""
-MOST_VECTOR = 1 << 15
-"""Most elements of a block that is one row after another of single elements."""
+LEAST_ELEMENTS = 1 << 16
+"""Blocks do not get smaller than this, even out of the cache: threads take turns at the interpreter, twice per call of a kernel."""
 
 
 class Cut(NamedTuple):
@@ -60,9 +60,7 @@ def cut_of(op: Op, strides: Sequence[Strides]) -> Cut | None:
     most = min((d for o in body.ops if o.defn.reduction for d in _dims(o)), default=len(shape))
     for axes in range(most, 0, -1):
         rows = math.prod(shape[:axes])
-        step = max(1, rows * CACHE_BYTES // working)
-        if axes == len(shape):
-            step = min(step, MOST_VECTOR)
+        step = max(1, rows * CACHE_BYTES // working, rows * LEAST_ELEMENTS // math.prod(shape))
         cut = Cut(shape, axes, rows, step)
         if rows > step and all(_fits(cut, v) for v in values) and _is_seen(cut, body, strides):
             return cut

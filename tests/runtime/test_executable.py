@@ -120,7 +120,7 @@ def test_runs_in_many_threads_at_once():
             if not np.array_equal(out, p - g * np.float32(0.1)):
                 failures.append(seed)
 
-    with mock.patch.multiple(blocks, CACHE_BYTES=4096, SHARED_FROM=1):
+    with mock.patch.multiple(blocks, CACHE_BYTES=4096, SHARED_FROM=1, LEAST_ELEMENTS=1):
         run = executable(STEP, threads=2).run
         workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
         for worker in workers:
@@ -217,7 +217,7 @@ program @f (%x: f32[60,70], %y: f32[70,60]) -> (f32[70,60]) {
 def test_blocks_give_the_same_bits(text, cache_bytes, threads):
     program = parse_program(text)
     inputs = arrays(*[v.type.shape for v in program.inputs])
-    with mock.patch.multiple(blocks, CACHE_BYTES=cache_bytes, SHARED_FROM=1):
+    with mock.patch.multiple(blocks, CACHE_BYTES=cache_bytes, SHARED_FROM=1, LEAST_ELEMENTS=1):
         step = executable(text, threads=threads)
     assert "f0(" in step.source, "nothing runs in blocks"
     for want, have in zip(interpret(program, inputs), step.run(inputs), strict=True):
@@ -232,7 +232,7 @@ def test_an_error_in_a_block_reaches_the_caller():
       return %1
     }"""
     x, y = np.arange(4000), np.ones(4000, np.int64)
-    with mock.patch.multiple(blocks, CACHE_BYTES=4096, SHARED_FROM=1):
+    with mock.patch.multiple(blocks, CACHE_BYTES=4096, SHARED_FROM=1, LEAST_ELEMENTS=1):
         step = executable(text, threads=2)
     assert np.array_equal(step.run([x, y])[0], x * x)
     y[3333] = 0
@@ -283,7 +283,7 @@ def test_a_large_op_runs_in_blocks_by_itself(donated):
     program = parse_program(text)
     inputs = arrays((100, 50), (100, 50))
     wanted = interpret(program, inputs)
-    with mock.patch.multiple(blocks, CACHE_BYTES=2048, SHARED_FROM=1):
+    with mock.patch.multiple(blocks, CACHE_BYTES=2048, SHARED_FROM=1, LEAST_ELEMENTS=1):
         step = executable(text, donated, fused=False, threads=2)
     assert step.source.count("f0(") == step.source.count("f1(") == 1
     for want, have in zip(wanted, step.run(inputs), strict=True):

@@ -71,7 +71,7 @@ def test_blocks_keep_values(case, cache_bytes):
     """Fusions of every size are cut into blocks, which two threads share."""
     program, arrays = case
     wanted = outcome(lambda a: reference(program, a), arrays)
-    with mock.patch.multiple(blocks, CACHE_BYTES=cache_bytes, SHARED_FROM=1):
+    with mock.patch.multiple(blocks, CACHE_BYTES=cache_bytes, SHARED_FROM=1, LEAST_ELEMENTS=1):
         assert_same(pipeline.run(program, pipeline.standard(interpret), verify=verify), arrays, *wanted)
 
 
