@@ -38,7 +38,8 @@ from tpc.dtype import (
 from tpc.func.vmap import vmap
 from tpc.functions.catalogue import public as _public
 from tpc.functions.random import Generator, default_generator, fork_rng
-from tpc.tensor import Size, Tensor
+from tpc.size import Size
+from tpc.tensor import Tensor
 from tpc.trace import Spec, spec, trace
 
 __version__ = "0.1.0"

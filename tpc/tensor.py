@@ -11,8 +11,10 @@ from tpc.dtype import BY_IR, SCALAR_NAMES, can_cast, dtype
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
+from tpc.size import Size
 from tpc.state import STATE
 from tpc.storage import Alias, Storage
+from tpc.writing import CUSTOM_VIEW, overlaps, rebase
 
 if TYPE_CHECKING:
     from tpc.autograd.node import AccumulateGrad, Node
@@ -262,12 +264,19 @@ class Tensor:
         if self._tangent is not None and STATE.duals:
             made._tangent = {level: t._snapshot() for level, t in self._tangent.items()}
 
+    def _take_history(self, node: Node | None, slot: int) -> None:
+        """Makes this tensor output `slot` of `node`, or one without history."""
+        trace = STATE.trace
+        if trace is not None and self._trace is not trace:
+            trace.remember(self, "_node", "_slot", "_leaf")
+        self._node, self._slot, self._leaf = node, slot, False
+
     def _forget_history(self) -> None:
         """Makes this tensor a leaf that needs no gradient."""
         trace = STATE.trace
         if trace is not None and self._trace is not trace:
-            trace.remember(self, "_node", "_slot", "_edits", "_leaf")
-        self._node, self._slot, self._leaf = None, 0, False
+            trace.remember(self, "_edits")
+        self._take_history(None, 0)
         self._edits += 1
 
     # --- writing ---
@@ -302,14 +311,14 @@ class Tensor:
         self._refuse_write(new)
         base = self._base if self._base is not None else self
         steps = self._views[len(base._views) :]
-        if self._views and _overlaps(self):
+        if self._views and overlaps(self):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
         content = record_scatter(base._snapshot(), steps, new) if steps else new
         base._store(content)
-        _rebase(base, content)
+        rebase(base, content)
         if base is not self and STATE.grad_enabled:
             self._rederive()
         if STATE.transforming:
@@ -322,7 +331,7 @@ class Tensor:
 
         value = content._read()
         if self._views:
-            whole = Tensor(Storage(self._storage.read()), _storage_type(self))
+            whole = Tensor(Storage(self._storage.read()), self._storage.read().type)
             value = record_scatter(whole, self._views, content.detach())._read()
         self._storage.write(value)
 
@@ -381,56 +390,6 @@ class Tensor:
         if trace is not None and self._trace is not trace:
             trace.remember(self, "_grad")
         self._grad = value
-
-
-class Size(tuple):
-    """A shape; a tuple with `numel`."""
-
-    __slots__ = ()
-
-    def numel(self) -> int:
-        return int(np.prod(self, dtype=np.int64))
-
-    def __repr__(self) -> str:
-        return f"tpc.Size({list(self)})"
-
-    def __add__(self, other: tuple) -> Size:  # type: ignore[override]
-        return Size(tuple.__add__(self, tuple(other)))
-
-    def __getitem__(self, item: Any) -> Any:
-        got = tuple.__getitem__(self, item)
-        return Size(got) if isinstance(item, slice) else got
-
-
-CUSTOM_VIEW = "This view was created inside a custom Function"
-
-
-def _overlaps(tensor: Tensor) -> bool:
-    """Whether several elements are one place in memory."""
-    return any(view.defn.name == "broadcast_to" for view in tensor._views)
-
-
-def _storage_type(tensor: Tensor) -> TensorType:
-    return tensor._storage.read().type
-
-
-def _rebase(base: Tensor, content: Tensor) -> None:
-    """`base` takes the history of `content`; views notice by the edit count. Unrecorded writes leave history as it is."""
-    if not STATE.grad_enabled:
-        return
-    edge = content._edge()
-    if edge is None:
-        old = base._edge()
-        if old is None:
-            return
-        from tpc.autograd.node import Overwritten
-
-        edge = Overwritten((old,), (base._type,)), 0
-    trace = STATE.trace
-    if trace is not None and base._trace is not trace:
-        trace.remember(base, "_node", "_slot", "_edits")
-    base._node, base._slot = edge
-    base._edits += 1
 
 
 def from_recorded(value: Recorded) -> Tensor:

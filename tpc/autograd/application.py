@@ -13,8 +13,9 @@ from tpc.autograd.function_node import FunctionNode, kept
 from tpc.batching.function_rule import active_level, batched_forward
 from tpc.recording import Scope, user_frame
 from tpc.state import STATE
-from tpc.tensor import Tensor, _rebase
+from tpc.tensor import Tensor
 from tpc.tree import leaves
+from tpc.writing import rebase
 
 
 def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -155,9 +156,9 @@ class _Outputs:
         if is_input:
             return self._alias(slot, output)
         if not self.differentiable[slot]:
-            output._node, output._leaf = None, False
+            output._take_history(None, 0)
             return output
-        output._node, output._slot = self.ctx, slot
+        output._take_history(self.ctx, slot)
         if output._base is not None:
             output._base_edits = output._base._edits
             output._refusal = self._view_refusal()
@@ -197,13 +198,13 @@ class _Outputs:
         moved = Tensor(x._storage, x._type, x._views)
         moved._node, moved._slot = self.ctx, slot
         if x._base is None:
-            _rebase(x, moved)
+            rebase(x, moved)
             x._leaf = False
         else:
             from tpc.record import record_scatter
 
             base = x._base
-            _rebase(base, record_scatter(base._snapshot(), x._views[len(base._views) :], moved._snapshot()))
+            rebase(base, record_scatter(base._snapshot(), x._views[len(base._views) :], moved._snapshot()))
             base._leaf = False
             x._base_edits = base._edits
             x._node, x._slot = self.ctx, slot

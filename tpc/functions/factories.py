@@ -29,8 +29,9 @@ from tpc.ir.types import (
 )
 from tpc.record import cast, record
 from tpc.recording import constant, emit, leaf
+from tpc.size import Size
 from tpc.storage import Storage
-from tpc.tensor import Size, Tensor, View, from_array
+from tpc.tensor import Tensor, View, from_array
 
 # --- one value ----------------------------------------------------------------------------------
 
