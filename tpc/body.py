@@ -22,8 +22,10 @@ from tpc.tracing import Untraceable, tracing
 class Body:
     """`outputs` as a function of `inputs`, differentiable where `tracked` says so.
 
-    Gradients arrive at `tracked` and leave by the edges `sought`. Which tracked outputs a gradient arrives for is part of a reverse program's
-    key: the usual case, all of them, is what the forward program saves for; another pattern has a reverse program that starts from the inputs.
+    Gradients arrive at `tracked` and leave by the edges `sought`. Which tracked outputs a gradient arrives for is part of a reverse
+    program's
+    key: the usual case, all of them, is what the forward program saves for; another pattern has a reverse program that starts from the
+    inputs.
     """
 
     def __init__(
@@ -84,7 +86,8 @@ class Body:
         return False
 
     def donated(self) -> frozenset[int]:
-        """Inputs that the program may overwrite, because it writes them anyway: not where a guard may still say no, nor where backward reads inputs."""
+        """Inputs that the program may overwrite, because it writes them anyway: not where a guard may still say no, nor where backward
+        reads inputs."""
         return frozenset() if self.outcome.guards or self.tracked else frozenset(w for w in self.writes if w is not None)
 
     def _split(self, cotangents: list[Recorded], gradients: list[Recorded | None]) -> None:
@@ -141,7 +144,8 @@ class Body:
         return found
 
     def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:
-        """Runs forward: the outputs, and the node that back-propagates from the tracked ones. `edges` are where gradients of `sought` go."""
+        """Runs forward: the outputs, and the node that back-propagates from the tracked ones. `edges` are where gradients of `sought`
+        go."""
         outs = self.forward.run(arrays)
         if not self.tracked:
             return outs, None
@@ -244,7 +248,8 @@ class BodyNode(Node):
             if storage is not None and storage.version != version + writes:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: input "
-                    f"{self.body.names[i] or i} of {self.name()} is at version {storage.version}; expected version {version + writes} instead."
+                    f"{self.body.names[i] or i} of {self.name()} is at version {storage.version}; expected version {version + writes} "
+                    "instead."
                 )
 
     def _differentiable(self, pattern: tuple[bool, ...], grads: Grads) -> Sequence[Any]:
@@ -271,7 +276,8 @@ class BodyNode(Node):
 
 
 class Second:
-    """The reverse computation of a body as a body: what a second derivative from outside needs. `recorded` says which cotangents have a history."""
+    """The reverse computation of a body as a body: what a second derivative from outside needs. `recorded` says which cotangents have
+    a history."""
 
     def __init__(self, first: Body, pattern: tuple[bool, ...], recorded: tuple[bool, ...]) -> None:
         self.pattern, self.recorded = pattern, recorded

@@ -1,14 +1,14 @@
 """Settings. This is the only reader of the environment; each `TPC_NAME` has its twin `tpc.config.name`.
 
-    with tpc.config.using(verify=True):
-        ...
+with tpc.config.using(verify=True):
+    ...
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ threads: int = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_
 cache_dir: str | None = None
 """TPC_CACHE_DIR: where compiled things are kept between runs."""
 
-_READERS = {
+_READERS: dict[str, Callable[[str], Any]] = {
     "verify": lambda text: text not in ("", "0"),
     "dump": lambda text: text or None,
     "skip": lambda text: tuple(p for p in text.split(",") if p),

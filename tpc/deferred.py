@@ -41,10 +41,10 @@ class _Entry:
             from tpc.pipeline import compile_program, optimized
 
             self.executable = compile_program(optimized(self.program))
-        return self.executable.run(arrays)
+        return self.executable.run(arrays)  # type: ignore[no-any-return]
 
 
-_cache: OrderedDict[tuple, _Entry] = OrderedDict()
+_cache: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
 
 
 def compute(value: Recorded) -> np.ndarray:
@@ -112,7 +112,7 @@ def _run(outputs: list[Recorded]) -> None:
         value.settle(array)
 
 
-def _structure(graph: list[Recorded], outputs: list[Recorded]) -> tuple:
+def _structure(graph: list[Recorded], outputs: list[Recorded]) -> tuple[Any, ...]:
     number = {}
     parts: list[Any] = []
     for i, value in enumerate(graph):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class dtype:  # noqa: N801 - PyTorch's spelling
     def __repr__(self) -> str:
         return f"tpc.{self.name}"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _from_ir, (self.ir,)
 
     @property
@@ -96,7 +97,7 @@ def ir_dtype(d: object) -> str:
     raise TypeError(f"tpc has no dtype {kind}")
 
 
-def scalar_dtype(value: bool | int | float | complex) -> str:
+def scalar_dtype(value: Any) -> str:
     """IR dtype of a Python (or NumPy) scalar standing alone."""
     if isinstance(value, (bool, np.bool_)):
         return "bool"

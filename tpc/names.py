@@ -27,9 +27,9 @@ def _name(source: Source, arguments: list[str], found: Mapping[int, str]) -> str
     if source.kind == "arg":
         return arguments[source.ref]
     if source.kind == "storage":
-        return found.get(id(source.ref))
+        return found.get(id(source.ref), None)
     if source.kind == "grad":
-        owner = source.ref
+        owner: Source = source.ref
         name = arguments[owner.ref] if owner.kind == "arg" else found.get(id(owner.ref._storage)) if owner.kind == "outside" else None
         return f"{name}.grad" if name else None
     return None

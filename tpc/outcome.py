@@ -88,7 +88,8 @@ class Outcome:
 
 
 def run_traced(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], concrete: bool) -> Outcome:
-    """Runs `function` under a new trace; `leaves` are the leaves of its arguments. Nothing outside has changed when this returns or raises."""
+    """Runs `function` under a new trace; `leaves` are the leaves of its arguments. Nothing outside has changed when this returns or
+    raises."""
     flush()
     trace = Trace(concrete)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ def record_typed(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrV
 
 def record_plain(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue]) -> Any:
     """Records an op on operands of its dtypes, with nothing batched and no tangents."""
+    type: Any
     values = tuple([t._read() if isinstance(t, Tensor) else t for t in operands])
     types = tuple([v.type for v in values])
     if attrs:
@@ -110,22 +111,22 @@ def record_scatter(base: Tensor, steps: Sequence[View], new: Tensor) -> Tensor:
     inverse = INVERSE.get(step.defn)
     if inverse is not None:
         return inverse(base, step, new)
-    return record(SCATTER[step.defn], (base, new), step.attrs)
+    return record(SCATTER[step.defn], (base, new), step.attrs)  # type: ignore[no-any-return]
 
 
 def _read_step(base: Tensor, step: View) -> Tensor:
     """The part of a snapshot that `step` shows, as a value of its own."""
-    return record(step.defn, (base,), step.attrs)
+    return record(step.defn, (base,), step.attrs)  # type: ignore[no-any-return]
 
 
 def _unpermute(base: Tensor, step: View, new: Tensor) -> Tensor:
     dims = step.attrs["dims"]
     assert isinstance(dims, tuple)
     inverse = sorted(range(len(dims)), key=lambda i: dims[i])  # type: ignore[arg-type, return-value]
-    return record(shape.permute, (new,), {"dims": tuple(inverse)})
+    return record(shape.permute, (new,), {"dims": tuple(inverse)})  # type: ignore[no-any-return]
 
 
-INVERSE = {
+INVERSE: dict[OpDef, Callable[[Tensor, View, Tensor], Tensor]] = {
     shape.reshape: lambda base, step, new: record(shape.reshape, (new,), {"shape": base._type.shape}),
     shape.permute: _unpermute,
 }

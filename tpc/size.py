@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A shape; a tuple with `numel`."""
 
     __slots__ = ()
@@ -18,7 +18,7 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"tpc.Size({list(self)})"
 
-    def __add__(self, other: tuple) -> Size:  # type: ignore[override]
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, tuple(other)))
 
     def __getitem__(self, item: Any) -> Any:

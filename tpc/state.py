@@ -22,7 +22,7 @@ class State(threading.local):
     """The Function application or backward node that is running."""
     loc: Any = None
     """Where recorded ops are said to come from, when that is not the user's current line (built-in backward formulas)."""
-    saved_hooks: tuple | None = None
+    saved_hooks: tuple[Any, Any] | None = None
     """The innermost (pack, unpack) pair of `saved_tensors_hooks`."""
     saved_hooks_disabled: str | None = None
     transforming: bool = False

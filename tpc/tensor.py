@@ -63,7 +63,7 @@ class Tensor:
         self._views = views
         self._base = base
         self._base_edits = base._edits if base is not None else 0
-        self._edits = 0
+        self._edits: int = 0
         self._node: Node | None = None
         self._slot = 0
         self._leaf = False
@@ -76,6 +76,10 @@ class Tensor:
         self._tangent: Any = None
         self._trace = STATE.trace
         """The trace that made this tensor (its memory may come from outside all the same)."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # the methods that tpc.methods attaches
 
     # --- value ---
 
@@ -353,6 +357,12 @@ class Tensor:
             return
         self._storage, self._type, self._views = other._storage, other._type, other._views
 
+    def _get_grad(self) -> Tensor | None:
+        trace = STATE.trace
+        if trace is not None and self._trace is not trace:
+            trace.grad_was_read(self)
+        return self._grad
+
     @property
     def grad(self) -> Tensor | None:
         if self._node is not None and self._grad is None and "_retains" not in self.__dict__:
@@ -365,12 +375,6 @@ class Tensor:
                 stacklevel=2,
             )
         return self._get_grad()
-
-    def _get_grad(self) -> Tensor | None:
-        trace = STATE.trace
-        if trace is not None and self._trace is not trace:
-            trace.grad_was_read(self)
-        return self._grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:

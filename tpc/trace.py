@@ -53,7 +53,8 @@ def spec(text: str, requires_grad: bool = False) -> Spec:
 def trace(function: Callable[..., Any] | type[Function], *args: Any, memory_budget: float = 1.0, **kwargs: Any) -> Traced:
     """Records `function` on arguments of which some or all are `spec`s, and gives its programs.
 
-    A Function class stands for its `apply`, with its floating arguments requiring grad. Nothing outside changes. Raises what the function raises,
+    A Function class stands for its `apply`, with its floating arguments requiring grad. Nothing outside changes. Raises what the
+    function raises,
     and `Untraceable` (a `RuntimeError`) where it looks at values that specs do not have.
     """
     name = getattr(function, "__name__", type(function).__name__)
@@ -83,7 +84,8 @@ def _argument(x: Any) -> Any:
 class Traced:
     """The programs of one traced function, by stage.
 
-    ``recorded``: as the function ran. ``joint``: with backward, where its results can be back-propagated. ``forward`` and ``reverse``: the joint
+    ``recorded``: as the function ran. ``joint``: with backward, where its results can be back-propagated. ``forward`` and ``reverse``:
+    the joint
     program split. ``optimized``: after all passes. ``plan``: with memory assigned. `str()` gives the text of the recorded program, or of
     forward and reverse.
     """
@@ -95,7 +97,15 @@ class Traced:
             writes[output] = number
         self.recorded = capture(name, outcome.inputs, outcome.outputs, names, writes)
         self.body = Body(
-            name, outcome, outcome.inputs, outcome.outputs, outcome.tracked, [e for e, _ in outcome.sought], names, outcome.writes, memory_budget
+            name,
+            outcome,
+            outcome.inputs,
+            outcome.outputs,
+            outcome.tracked,
+            [e for e, _ in outcome.sought],
+            names,
+            outcome.writes,
+            memory_budget,
         )
         self.memory_budget = memory_budget
 
@@ -132,7 +142,10 @@ class Traced:
             return Module([self.body.program])
         if name in ("forward", "reverse"):
             if not self.is_split:
-                raise ValueError(f"@{self.name} has no {name} program: nothing it returns can be back-propagated from; its stages are recorded, optimized, plan")
+                raise ValueError(
+                    f"@{self.name} has no {name} program: nothing it returns can be back-propagated from; its stages are recorded, "
+                    "optimized, plan"
+                )
             return Module([self.body.halves.forward if name == "forward" else self.body.halves.reverse])
         return self.optimized if name == "optimized" else self.plans
 

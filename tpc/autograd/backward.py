@@ -22,7 +22,7 @@ def _tuple(x: Any) -> tuple[Any, ...]:
 def _roots(tensors: Sequence[Any], grads: Sequence[Any]) -> list[tuple[Edge, Tensor | None]]:
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
-    roots = []
+    roots: list[tuple[Edge, Tensor | None]] = []
     for i, (t, g) in enumerate(zip(tensors, grads, strict=True)):
         if isinstance(t, GradientEdge):
             roots.append(((t.node, t.output_nr), _seed_edge(t, g, i)))

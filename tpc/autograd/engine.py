@@ -122,6 +122,7 @@ class Pass:
                 self._push(upstream)
 
     def _call(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
+        sent: Sequence[Tensor | None]
         grads = tensor_hooks(node, grads)
         if node._retaining:
             _retain(node, grads)
@@ -176,7 +177,7 @@ def _on_a_path(order: Sequence[Node], captures: set[Node], leaves: set[Node]) ->
 def _sum(a: Tensor, b: Tensor) -> Tensor:
     from tpc.functions.elementwise import add
 
-    return add(a, b)  # type: ignore[no-any-return]
+    return add(a, b)
 
 
 # --- hooks --------------------------------------------------------------------------------------

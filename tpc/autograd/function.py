@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tpc.autograd.application import apply
+from tpc.autograd.function_node import FunctionNode
 from tpc.autograd.grad_mode import no_grad
 from tpc.autograd.node import Node
-from tpc.autograd.function_node import FunctionNode
 from tpc.tensor import Tensor
 
 

@@ -12,7 +12,9 @@ from tpc.state import STATE
 from tpc.tensor import Tensor
 
 
-def push_tangents(cls: Any, ctx: FunctionNode, slots: Sequence[Any], outputs: Sequence[Any], wrapped: Sequence[Any], dirty: Sequence[Tensor]) -> None:
+def push_tangents(
+    cls: Any, ctx: FunctionNode, slots: Sequence[Any], outputs: Sequence[Any], wrapped: Sequence[Any], dirty: Sequence[Tensor]
+) -> None:
     """Gives the outputs the tangents that `cls.jvp` makes of those of the inputs, at every active level."""
     for level in STATE.duals:
         if any(tangent_of(t, level) is not None for t in slots):
@@ -21,18 +23,23 @@ def push_tangents(cls: Any, ctx: FunctionNode, slots: Sequence[Any], outputs: Se
 
 
 class _Push:
-    def __init__(self, cls: Any, ctx: FunctionNode, level: Level, slots: Sequence[Any], outputs: Sequence[Any], dirty: Sequence[Tensor]) -> None:
+    def __init__(
+        self, cls: Any, ctx: FunctionNode, level: Level, slots: Sequence[Any], outputs: Sequence[Any], dirty: Sequence[Tensor]
+    ) -> None:
         self.cls, self.ctx, self.level, self.slots, self.outputs, self.dirty = cls, ctx, level, slots, outputs, dirty
 
     def run(self, wrapped: Sequence[Any]) -> None:
         self.given = [self._given(t) for t in self.slots]
         # A jvp that writes a tangent in place gets, and so gives back, a tensor of its own.
-        self.given = [g._snapshot() if g is not None and any(t is d for d in self.dirty) else g for g, t in zip(self.given, self.slots, strict=True)]
+        self.given = [
+            g._snapshot() if g is not None and any(t is d for d in self.dirty) else g for g, t in zip(self.given, self.slots, strict=True)
+        ]
         versions = [g._version if g is not None else 0 for g in self.given]
         returned = self._call()
         if len(returned) != len(self.outputs):
             raise RuntimeError(
-                f"{self.cls.__name__}: jvp returned an invalid number of forward gradients (expected {len(self.outputs)} but got {len(returned)})"
+                f"{self.cls.__name__}: jvp returned an invalid number of forward gradients (expected {len(self.outputs)} but got "
+                f"{len(returned)})"
             )
         for i, (output, tangent) in enumerate(zip(self.outputs, returned, strict=True)):
             if self._checked(i, output, tangent, versions):
@@ -65,7 +72,9 @@ class _Push:
         name = f"{self.cls.__name__}: jvp"
         wants = isinstance(output, Tensor) and is_differentiable(output._type.dtype) and i not in self.ctx._marked
         if tangent is not None and not isinstance(tangent, Tensor):
-            raise RuntimeError(f"{name} returned at position {i} what is no tangent: expected Variable or None (got {type(tangent).__name__})")
+            raise RuntimeError(
+                f"{name} returned at position {i} what is no tangent: expected Variable or None (got {type(tangent).__name__})"
+            )
         if not wants:
             if tangent is not None:
                 raise RuntimeError(f"{name}: output {i} is not differentiable. You should return None at that position instead.")
@@ -74,7 +83,8 @@ class _Push:
             raise RuntimeError(f"{name} returned None for output {i}, which is differentiable: expected a Tensor")
         if tangent._type.shape != output._type.shape:
             raise RuntimeError(
-                f"{name} returned a forward gradient of a different size for output {i}: {list(tangent._type.shape)} for {list(output._type.shape)}"
+                f"{name} returned a forward gradient of a different size for output {i}: {list(tangent._type.shape)} for "
+                f"{list(output._type.shape)}"
             )
         self._check_alias(i, output, tangent, versions)
         return True
@@ -87,10 +97,12 @@ class _Push:
             if any(t is d for d in self.dirty):
                 if tangent._storage is not given._storage or given._version == version:
                     raise RuntimeError(
-                        f"{self.cls.__name__}: An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                        f"{self.cls.__name__}: An inplace custom Function is not modifying the forward mode gradients inplace. If the "
+                        "forward is "
                         "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
                     )
             elif tangent is given or tangent._storage is not given._storage:
                 raise RuntimeError(
-                    f"{self.cls.__name__}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+                    f"{self.cls.__name__}: A custom Function's forward is returning a view (or an input as-is) but the jvp is not "
+                    "returning a view."
                 )

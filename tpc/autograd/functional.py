@@ -18,7 +18,10 @@ def _tuple(x: Any, what: str) -> tuple[tuple[Tensor, ...], bool]:
     spread = (x,) if single else tuple(x)
     for i, t in enumerate(spread):
         if not isinstance(t, Tensor):
-            raise TypeError(f"The {what} given to the function must be either a Tensor or a tuple of Tensors but the value at index {i} has type {type(t)}.")
+            raise TypeError(
+                f"The {what} given to the function must be either a Tensor or a tuple of Tensors but the value at index {i} has type "
+                f"{type(t)}."
+            )
     return spread, single
 
 
@@ -28,7 +31,7 @@ class _Problem:
     def __init__(self, func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> None:
         self.name, self.create_graph = name, create_graph
         given, self.one_input = _tuple(inputs, "inputs")
-        self.inputs = tuple(t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in given)  # type: ignore[attr-defined]
+        self.inputs = tuple(t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in given)
         self.outputs, self.one_output = _tuple(func(*self.inputs), "outputs of the user-provided function")
 
     def one(self, results: Sequence[Tensor], is_input: bool) -> Any:
@@ -39,12 +42,18 @@ class _Problem:
     def pulled(self, cotangents: Sequence[Tensor] | None, create_graph: bool, strict: bool = False) -> list[Tensor]:
         pairs = [(o, None if cotangents is None else cotangents[i]) for i, o in enumerate(self.outputs) if o.requires_grad]
         if strict and len(pairs) != len(self.outputs):
-            raise RuntimeError(f"Output of the user-provided function is independent of the inputs. This is not allowed in strict mode ({self.name}).")
+            raise RuntimeError(
+                f"Output of the user-provided function is independent of the inputs. This is not allowed in strict mode ({self.name})."
+            )
         if not pairs:
             return [zeros_of(t._type) for t in self.inputs]
-        got = grad([o for o, _ in pairs], self.inputs, [c for _, c in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True)
+        got = grad(
+            [o for o, _ in pairs], self.inputs, [c for _, c in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True
+        )
         if strict and any(g is None for g in got):
-            raise RuntimeError(f"Output of the user-provided function is independent of an input. This is not allowed in strict mode ({self.name}).")
+            raise RuntimeError(
+                f"Output of the user-provided function is independent of an input. This is not allowed in strict mode ({self.name})."
+            )
         return [zeros_of(t._type) if g is None else g for g, t in zip(got, self.inputs, strict=True)]
 
     def value(self) -> Any:
@@ -61,7 +70,9 @@ def _direction(v: Any, like: Sequence[Tensor], what: str) -> tuple[Tensor, ...]:
         return (ones_of(like[0]._type),)
     given, _ = _tuple(v, "v")
     if len(given) != len(like) or any(a._type.shape != b._type.shape for a, b in zip(given, like, strict=True)):
-        raise RuntimeError(f"v has invalid size: should be {[list(t._type.shape) for t in like]} but got {[list(t._type.shape) for t in given]}.")
+        raise RuntimeError(
+            f"v has invalid size: should be {[list(t._type.shape) for t in like]} but got {[list(t._type.shape) for t in given]}."
+        )
     return given
 
 
@@ -89,11 +100,19 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode"
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """The Jacobian: for outputs and inputs that are tuples, a tuple of tuples of shape (*output, *input)."""
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(f'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, "forward-mode" tends to be more performant. Got {strategy}')
+        raise ValueError(
+            f'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '
+            f'inputs, "forward-mode" tends to be more performant. Got {strategy}'
+        )
     if strategy == "forward-mode":
         return _by_forward(func, inputs)
     with enable_grad():
@@ -115,9 +134,12 @@ def _rows(problem: _Problem, i: int, create_graph: bool, strict: bool) -> list[T
     output = problem.outputs[i]
     if output._type.numel == 0 or not output.requires_grad:
         if strict:
-            raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner from the input when running in strict mode.")
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+                "differentiable manner from the input when running in strict mode."
+            )
         return [zeros_of(t._type._replace(shape=(*output._type.shape, *t._type.shape))) for t in problem.inputs]
-    flat = output.reshape(-1)  # type: ignore[attr-defined]
+    flat = output.reshape(-1)
     rows = []
     for k in range(output._type.numel):
         got = grad(flat[k], problem.inputs, create_graph=create_graph, retain_graph=True, allow_unused=True)
@@ -125,7 +147,7 @@ def _rows(problem: _Problem, i: int, create_graph: bool, strict: bool) -> list[T
             raise RuntimeError(f"Output {i} of the user-provided function is independent of an input. This is not allowed in strict mode.")
         rows.append([zeros_of(t._type) if g is None else g for g, t in zip(got, problem.inputs, strict=True)])
     return [
-        stack(column).reshape(*output._type.shape, *t._type.shape)  # type: ignore[attr-defined]
+        stack(column).reshape(*output._type.shape, *t._type.shape)
         for column, t in zip(zip(*rows, strict=True), problem.inputs, strict=True)
     ]
 
@@ -135,13 +157,18 @@ def _scalar(func: Callable[..., Any]) -> Callable[..., Any]:
         out = func(*inputs)
         if not isinstance(out, Tensor) or out._type.numel != 1:
             raise RuntimeError("The function given to hessian should return a single Tensor with a single element")
-        return out.reshape(())  # type: ignore[attr-defined]
+        return out.reshape(())
 
     return checked
 
 
 def hessian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode"
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The Hessian of a function that returns one element: for several inputs a tuple of tuples of blocks."""
     _, single = _tuple(inputs, "inputs")

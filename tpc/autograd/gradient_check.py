@@ -97,7 +97,10 @@ def gradgradcheck(
         rng = np.random.default_rng(0)
         seeds = [from_array(rng.standard_normal(o._type.shape).astype(o._type.numpy_dtype)).requires_grad_() for o in outputs]
     else:
-        seeds = [g.detach().requires_grad_() if not g.requires_grad else g for g in (grad_outputs if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,))]
+        seeds = [
+            g.detach().requires_grad_() if not g.requires_grad else g
+            for g in (grad_outputs if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,))
+        ]
     count = len(seeds)
 
     def gradient(*args: Any) -> tuple[Any, ...]:
@@ -149,7 +152,8 @@ class _Check:
         for i, x in enumerate(self.checked):
             if x._type.dtype not in ("f64", "c128"):
                 warnings.warn(
-                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all the "
+                    f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
+                    "fail if all the "
                     "inputs are not of double precision floating point or complex.",
                     UserWarning,
                     stacklevel=4,
@@ -172,7 +176,9 @@ class _Check:
         """A function without tracked outputs must have a derivative of zero."""
         numeric = [self.numeric(x, j) for x in self.checked for j in range(len(self._plain()))]
         if any(np.abs(n).max(initial=0) > self.o.atol for n in numeric):
-            raise GradcheckError("Numerical gradient for function expected to be zero: no output requires grad, but the outputs depend on the inputs")
+            raise GradcheckError(
+                "Numerical gradient for function expected to be zero: no output requires grad, but the outputs depend on the inputs"
+            )
 
     def _plain(self) -> list[np.ndarray]:
         """Values of the differentiable outputs."""
@@ -185,10 +191,11 @@ class _Check:
         """d(output)/dx as (elements of x, elements of output); for complex x the derivative along the real axis, then the imaginary."""
         kept = np.array(x._array())
         steps: list[complex] = [self.o.eps, 1j * self.o.eps] if is_complex(x._type.dtype) else [self.o.eps]
-        rows = []
-        for step in steps:
-            for i in range(kept.size):
-                rows.append((self._moved(x, kept, i, step, output) - self._moved(x, kept, i, -step, output)) / (2 * self.o.eps))
+        rows = [
+            (self._moved(x, kept, i, step, output) - self._moved(x, kept, i, -step, output)) / (2 * self.o.eps)
+            for step in steps
+            for i in range(kept.size)
+        ]
         self._put(x, kept)
         count = self._plain()[output].size
         return np.array(rows).reshape(len(steps) * kept.size, count)
@@ -204,7 +211,7 @@ class _Check:
         from tpc.autograd.grad_mode import no_grad
 
         with no_grad():
-            x.data.copy_(from_array(array.copy()))  # type: ignore[attr-defined]
+            x.data.copy_(from_array(array.copy()))
 
     # --- reverse mode ---
 
@@ -215,8 +222,10 @@ class _Check:
                 analytic, again = self._rows(output, x, check_dtypes), self._rows(output, x, check_dtypes)
                 if np.abs(analytic - again).max(initial=0) > self.o.nondet_tol:
                     raise GradcheckError(
-                        f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, "
-                        f"although analytical gradient matches numerical gradient. The tolerance for nondeterminism was {self.o.nondet_tol}. "
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                        "different values, "
+                        "although analytical gradient matches numerical gradient. The tolerance for nondeterminism was "
+                        f"{self.o.nondet_tol}. "
                         f"(output {j}, input {i})"
                     )
                 self._compare(self.numeric(x, self._position(output, outputs, j)), analytic, x, output, i, j, "analytical")
@@ -247,7 +256,13 @@ class _Check:
         if len(outputs) < 2:
             return
         for output in outputs:
-            got = grad([output], self.checked, [from_array(np.zeros(output._type.shape, output._type.numpy_dtype))], retain_graph=True, allow_unused=True)
+            got = grad(
+                [output],
+                self.checked,
+                [from_array(np.zeros(output._type.shape, output._type.numpy_dtype))],
+                retain_graph=True,
+                allow_unused=True,
+            )
             if any(g is not None and np.abs(g._array()).max(initial=0) > 0 for g in got):
                 raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero.")
 
@@ -257,15 +272,19 @@ class _Check:
 
         for output in self.outputs():
             seeds = from_array(self.rng.standard_normal((3, *output._type.shape)).astype(output._type.numpy_dtype))
-            pull = lambda s, output=output: tuple(  # noqa: E731
-                g if g is not None else x * 0 for g, x in zip(grad([output], self.checked, [s], retain_graph=True, allow_unused=True), self.checked, strict=True)
-            )
+
+            def pull(s: Any, output: Tensor = output) -> tuple[Any, ...]:
+                return tuple(
+                    g if g is not None else x * 0
+                    for g, x in zip(grad([output], self.checked, [s], retain_graph=True, allow_unused=True), self.checked, strict=True)
+                )
+
             try:
                 together = vmap(pull)(seeds)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             for k in range(3):
-                for whole, one in zip(together, pull(seeds[k]), strict=True):  # type: ignore[index]
+                for whole, one in zip(together, pull(seeds[k]), strict=True):
                     if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
                         raise GradcheckError("For output of vmap over backward, got values that differ from those of backward one by one")
 
@@ -300,12 +319,10 @@ class _Check:
         if self.o.fast:
             # One random direction on each side stands for the whole matrix.
             u, v = self.rng.standard_normal(numeric.shape[0]), self.rng.standard_normal(numeric.shape[1])
-            u, v = u / max(np.linalg.norm(u), 1e-30), v / max(np.linalg.norm(v), 1e-30)
+            u, v = u / max(float(np.linalg.norm(u)), 1e-30), v / max(float(np.linalg.norm(v)), 1e-30)
             numeric, analytic = np.array([[u @ numeric @ v]]), np.array([[u @ analytic @ v]])
         if not np.allclose(numeric, analytic, rtol=self.o.rtol, atol=self.o.atol, equal_nan=True):
-            raise GradcheckError(
-                f"Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numeric}\n{which}:{analytic}\n"
-            )
+            raise GradcheckError(f"Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numeric}\n{which}:{analytic}\n")
 
 
 def _as_rows(columns: np.ndarray, output: Tensor, x: Tensor) -> np.ndarray:
@@ -317,6 +334,7 @@ def _as_rows(columns: np.ndarray, output: Tensor, x: Tensor) -> np.ndarray:
     parts = [columns[:n], columns[n:]] if is_complex(output._type.dtype) else [columns]
     along_real = [np.real(p) for p in parts]
     along_imag = [np.imag(p) for p in parts]
+
     def joined(p: list[np.ndarray]) -> np.ndarray:
         return (p[0] + 1j * p[1] if len(p) == 2 else p[0]).T
 

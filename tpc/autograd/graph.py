@@ -50,7 +50,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's spelling
     """Keeps saved tensors as copies in main memory, which is where they are anyway."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda t: t.detach().clone(), lambda t: t)  # type: ignore[attr-defined]
+        super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
 
 class disable_saved_tensors_hooks:  # noqa: N801 - PyTorch's spelling

@@ -105,7 +105,7 @@ class _Scatter:
     def mean_count(self, g: Tensor) -> Tensor:
         start = ones_of(g._type) if self.include_self else zeros_of(g._type)
         count = self.counted(start, ones_of(TensorType(g._type.dtype, self.src._type.shape)))
-        return where(eq(count, 0), 1, count)  # type: ignore[no-any-return]
+        return where(eq(count, 0), 1, count)
 
     def shares(self, g: Tensor) -> Tensor:
         """The gradient divided among all that equal the extreme."""
@@ -128,7 +128,7 @@ class _Scatter:
         if self.reduce == "mean":
             return self.at(div(g, self.mean_count(g)))
         if self.reduce in ("amax", "amin"):
-            return where(eq(self.src, self.at(self.y)), self.at(self.shares(g)), 0)  # type: ignore[no-any-return]
+            return where(eq(self.src, self.at(self.y)), self.at(self.shares(g)), 0)
         return self.at(g) if self.reduce == "sum" else self._product(g)
 
     def _product(self, g: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ class _Scatter:
         alone = logical_and(zero, eq(count, 1))
         without = self.reduced(self.x, where(alone, 1, self.src))
         ordinary = div(self.at(mul(g, conj(self.y))), conj(where(zero, 1, self.src)))
-        return where(alone, self.at(mul(g, conj(without))), ordinary)  # type: ignore[no-any-return]
+        return where(alone, self.at(mul(g, conj(without))), ordinary)
 
 
 def _covered(src: Tensor, index_type: TensorType) -> Tensor:

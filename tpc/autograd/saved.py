@@ -34,7 +34,7 @@ class SavedTensor:
         if hooks is not None:
             self._pack(tensor, hooks)
             return
-        self.unpack_hook = None
+        self.unpack_hook: Any = None
         self.storage = tensor._storage
         self.version = self.storage.current_version()
         # An output is kept as an alias without history.

@@ -136,7 +136,7 @@ def _cumprod(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     before = _cumsum(mul(g, conj(y)), dim)
     without = record(ops.cumprod, (where(first, 1, x),), {"dim": dim})
     at = _cumsum(mul(g, conj(without)), dim)
-    return where(eq(zeros_so_far, 0), div(before, conj(where(zero, 1, x))), where(first, at, 0))  # type: ignore[no-any-return]
+    return where(eq(zeros_so_far, 0), div(before, conj(where(zero, 1, x))), where(first, at, 0))
 
 
 def _cumprod_of_others(g: Tensor, x: Tensor, dim: int) -> Tensor:

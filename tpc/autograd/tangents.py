@@ -12,7 +12,7 @@ from typing import Any
 
 from tpc.autograd.backward import grad
 from tpc.autograd.engine import expands
-from tpc.autograd.rules import NOT_DIFFERENTIABLE, RESULT, REST, Plan, rule_for
+from tpc.autograd.rules import NOT_DIFFERENTIABLE, REST, RESULT, Plan, rule_for
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import is_complex, is_differentiable
 from tpc.recording import Recorded

@@ -1,6 +1,7 @@
 """A tensor seen without its batch dimension.
 
-Note: levels. Every active vmap is a level; inner ones lie above outer ones. A `Batched` tensor of level L wraps a physical one, whose first dimension is
+Note: levels. Every active vmap is a level; inner ones lie above outer ones. A `Batched` tensor of level L wraps a physical one, whose
+first dimension is
 the batch, and which may be batched at levels below L. History and tangents belong to the depth they were made at: those made inside a
 vmap live on the batched tensors, those made outside on the physical ones.
 """
@@ -58,7 +59,8 @@ class Batched(Tensor):
 
     def _array(self) -> np.ndarray:
         raise RuntimeError(
-            "vmap: It looks like you're calling .item() on a Tensor (or looking at its values otherwise). We don't support vmap over calling "
+            "vmap: It looks like you're calling .item() on a Tensor (or looking at its values otherwise). We don't support vmap over "
+            "calling "
             ".item() on a Tensor, please try to rewrite what you're doing with other operations."
         )
 
@@ -102,8 +104,7 @@ def is_batched(x: Any, level: VmapLevel) -> bool:
 
 def physical(x: Tensor, level: VmapLevel) -> Tensor:
     """The tensor with its batch dimension first; one that is not batched at the level is expanded."""
-    from tpc.functions.joining import expand
-    from tpc.functions.shape import unsqueeze
+    from tpc.functions.shape import expand, unsqueeze
 
     if isinstance(x, Batched) and x._level is level:
         return x._physical

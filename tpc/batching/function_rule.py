@@ -24,12 +24,21 @@ def batched_forward(cls: Any, level: VmapLevel, args: tuple[Any, ...]) -> Any:
 
     name = cls.__name__
     if cls.setup_context is Function.setup_context:
-        raise RuntimeError(f"In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context staticmethod ({name}).")
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+            f"setup_context staticmethod ({name})."
+        )
     has_rule = cls.vmap is not Function.vmap
     if has_rule and cls.generate_vmap_rule:
-        raise RuntimeError(f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the vmap staticmethod.")
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set "
+            "generate_vmap_rule=False or delete the vmap staticmethod."
+        )
     if not has_rule and not cls.generate_vmap_rule:
-        raise RuntimeError(f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod or set generate_vmap_rule=True.")
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it does not have vmap support. Please override and implement the vmap staticmethod "
+            "or set generate_vmap_rule=True."
+        )
     return _by_rule(cls, level, args) if has_rule else _generated(cls, level, args)
 
 
@@ -60,7 +69,9 @@ def _wrapped(cls: Any, level: VmapLevel, output: Any, out_dims: Any) -> Any:
     else:
         dims, given = flatten(out_dims)
         if len(dims) != len(found) or (isinstance(output, tuple) and given != structure):
-            raise RuntimeError(f"{cls.__name__}.vmap returned an incompatible (output, out_dims) tuple: out_dims {out_dims} for {len(found)} outputs")
+            raise RuntimeError(
+                f"{cls.__name__}.vmap returned an incompatible (output, out_dims) tuple: out_dims {out_dims} for {len(found)} outputs"
+            )
     return unflatten(structure, [_out(level, x, d) for x, d in zip(found, dims, strict=True)])
 
 
@@ -94,7 +105,7 @@ class _Call:
         self.out_structure: Any = None
         self.out_flags: list[bool] = []
         members = {"forward": staticmethod(self.forward), "backward": staticmethod(self.backward), "jvp": staticmethod(self.jvp)}
-        self.function = type(f"Vmapped{cls.__name__}", (Function,), members)
+        self.function: Any = type(f"Vmapped{cls.__name__}", (Function,), members)
 
     def forward(self, ctx: Any, *leaves: Any) -> tuple[Any, ...]:
         self.inner.needs_input_grad = ctx.needs_input_grad
@@ -104,8 +115,8 @@ class _Call:
             self.cls.setup_context(self.inner, args, output)
             found, self.out_structure = flatten(output)
             self.out_flags = [is_batched(o, self.level) for o in found]
-        self.kept = [t for t in self.inner.to_save or ()]
-        self.kept_forward = [t for t in self.inner.saved_for_forward or ()]
+        self.kept = list(self.inner.to_save or ())
+        self.kept_forward = list(self.inner.saved_for_forward or ())
         ctx.save_for_backward(*[self._bare(t) for t in self.kept])
         ctx.save_for_forward(*[self._bare(t) for t in self.kept_forward])
         ctx.set_materialize_grads(self.inner._materialize)

@@ -1,6 +1,7 @@
 """What each op does with a batch: a call on tensors with hidden batch dimensions becomes one on the physical tensors.
 
-A rule gets the op, operands (physical where batched at the level, else without batch), flags saying which are batched, and the level; it returns the
+A rule gets the op, operands (physical where batched at the level, else without batch), flags saying which are batched, and the level;
+it returns the
 physical result, batch first. Families share rules; an op of its own kind has its own.
 """
 
@@ -77,10 +78,10 @@ def _shifted(attrs: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {k: (tuple(d + 1 for d in v) if isinstance(v, tuple) else v + 1) if k in names else v for k, v in attrs.items()}
 
 
-@batching(
-    reduction.sum_, reduction.prod, reduction.mean, reduction.amax, reduction.amin, reduction.any_, reduction.all_, reduction.var, reduction.std,
-    reduction.logsumexp, shape.flip,
-)  # fmt: skip
+_REDUCTIONS = [d for d in all_ops() if "dims" in d.attrs and d.reduction]
+
+
+@batching(*_REDUCTIONS, shape.flip)
 def _over_dims(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
     return record(defn, xs, _shifted(attrs, "dims"))
 
@@ -262,7 +263,9 @@ def _masked_scatter(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs
 
 @batching(indexing.nonzero)
 def _nonzero(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
-    raise RuntimeError("vmap: the result of nonzero has another shape for each sample (dynamic shape), which vmap does not support; use tpc.where instead")
+    raise RuntimeError(
+        "vmap: the result of nonzero has another shape for each sample (dynamic shape), which vmap does not support; use tpc.where instead"
+    )
 
 
 def missing() -> list[str]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def functional_call(module: Any, parameters_and_buffers: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *, strict: bool = False) -> Any:
+def functional_call(
+    module: Any, parameters_and_buffers: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *, strict: bool = False
+) -> Any:
     """Calls `module` with the tensors of a dictionary (or several) in place of its parameters and buffers of those names.
 
     `RuntimeError` for a name that the module does not have; with `strict`, also for one of the module's that is not given.

@@ -115,7 +115,10 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return tensor(s), got {type(output)} as output")
             if output._type.rank != 0:
-                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {output._type.rank} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with {output._type.rank} "
+                    "dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
             wanted = tuple(inner[n] for n in numbers)
             found, structure = flatten(wanted if not isinstance(argnums, int) else wanted[0])
             got = _gradients([output], found, None)
@@ -182,7 +185,9 @@ def _vjp(recorded: _Recorded, func: Callable[..., Any], primals: Sequence[Any], 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """(output, derivative of the output along `tangents`); with `has_aux` (output, derivative, aux)."""
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals). Got {type(primals)}")
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals). Got {type(primals)}"
+        )
     flat, structure = flatten(primals)
     along, along_structure = flatten(tangents)
     if structure != along_structure:
@@ -216,7 +221,7 @@ def _basis(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Unit vectors of the joint space, as one batch for each tensor."""
     total = sum(t._type.numel for t in tensors)
     columns = split(eye(total, dtype=tensors[0].dtype), [t._type.numel for t in tensors], 1)
-    return [c.to(t.dtype).reshape(total, *t._type.shape) for c, t in zip(columns, tensors, strict=True)]  # type: ignore[attr-defined]
+    return [c.to(t.dtype).reshape(total, *t._type.shape) for c, t in zip(columns, tensors, strict=True)]
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable[..., Any]:
@@ -235,7 +240,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = Fa
         # The rows were cut off from the aliases as batches; what lies below the batch is cut off here.
         blocks = [split(recorded.cut(row), [o._type.numel for o in outputs], 0) for row in flatten(rows)[0]]
         jacobians = [
-            unflatten(input_structure, [b[i].reshape(*o._type.shape, *x._type.shape) for b, x in zip(blocks, inputs, strict=True)])  # type: ignore[attr-defined]
+            unflatten(input_structure, [b[i].reshape(*o._type.shape, *x._type.shape) for b, x in zip(blocks, inputs, strict=True)])
             for i, o in enumerate(outputs)
         ]
         answer = unflatten(structure, [j[0] if isinstance(argnums, int) else j for j in jacobians])
@@ -261,7 +266,7 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         answers = []
         for column in columns:
             blocks = split(column.movedim(0, -1), [x._type.numel for x in inputs], -1)
-            pieces = unflatten(structure, [b.reshape(*b._type.shape[:-1], *x._type.shape) for b, x in zip(blocks, inputs, strict=True)])  # type: ignore[attr-defined]
+            pieces = unflatten(structure, [b.reshape(*b._type.shape[:-1], *x._type.shape) for b, x in zip(blocks, inputs, strict=True)])
             answers.append(pieces[0] if isinstance(argnums, int) else pieces)
         answer = unflatten(out_structure, answers)
         return (answer, map_leaves(lambda x: x[0], results[1])) if has_aux else answer

@@ -21,7 +21,8 @@ def vmap(
 ) -> Callable[..., Any]:
     """`func` mapped over dimension `in_dims` of its arguments; results get the batch as dimension `out_dims`.
 
-    `in_dims` is an int or None for all, or mirrors the arguments. `randomness` says what random functions inside do. With `chunk_size`, the batch
+    `in_dims` is an int or None for all, or mirrors the arguments. `randomness` says what random functions inside do. With
+    `chunk_size`, the batch
     runs in pieces. Raises `ValueError` for arguments that cannot be mapped, `RuntimeError` where `func` does something that has no
     meaning for a batch.
     """
@@ -40,7 +41,15 @@ def vmap(
 
         def run(leaves: Sequence[Any], size: int) -> Any:
             count = len(leaves) - len(named)
-            return _run(func, leaves, dims, size, randomness, out_dims, lambda b: (unflatten(structure, b[:count]), unflatten(named_structure, b[count:])))
+            return _run(
+                func,
+                leaves,
+                dims,
+                size,
+                randomness,
+                out_dims,
+                lambda b: (unflatten(structure, b[:count]), unflatten(named_structure, b[count:])),
+            )
 
         if chunk_size is None or chunk_size >= size:
             return run(leaves, size)
@@ -73,7 +82,9 @@ def _spread(in_dims: Any, args: tuple[Any, ...], count: int) -> list[int | None]
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
     if not isinstance(in_dims, tuple):
-        raise ValueError(f"vmap: expected in_dims to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}")
+        raise ValueError(
+            f"vmap: expected in_dims to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}"
+        )
     if len(in_dims) != len(args):
         raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs: {len(in_dims)} in_dims for {len(args)} arguments")
     return [d for spec, arg in zip(in_dims, args, strict=True) for d in _spread_one(spec, arg)]
@@ -86,7 +97,8 @@ def _spread_one(spec: Any, arg: Any) -> list[int | None]:
     if isinstance(spec, int):
         if structure == LEAF and not isinstance(arg, Tensor):
             raise ValueError(
-                f"vmap: Got in_dim={spec} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor arguments, please use "
+                f"vmap: Got in_dim={spec} for an input but the input is of type {type(arg)}. We cannot vmap over non-Tensor "
+                "arguments, please use "
                 "None as the respective in_dim"
             )
         return [spec if isinstance(x, Tensor) else None for x in inside]
@@ -103,13 +115,20 @@ def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
             continue
         rank = x._type.rank
         if not -rank <= d < rank:
-            raise ValueError(f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {rank} so expected in_dim to satisfy -{rank} <= in_dim < {rank}.")
+            raise ValueError(
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {rank} so expected in_dim to "
+                f"satisfy -{rank} <= in_dim < {rank}."
+            )
         sizes.append(x._type.shape[d])
     if not sizes:
-        raise ValueError("vmap: at least one input must be a Tensor with an in_dim that is not None: vmap called with no inputs to map over")
+        raise ValueError(
+            "vmap: at least one input must be a Tensor with an in_dim that is not None: vmap called with no inputs to map over"
+        )
     if len(set(sizes)) > 1:
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
-    return sizes[0]
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
+    return int(sizes[0])
 
 
 def _unbatched(result: Any, out_dims: Any, level: VmapLevel) -> Any:
@@ -122,7 +141,9 @@ def _unbatched(result: Any, out_dims: Any, level: VmapLevel) -> Any:
     else:
         dims = flatten(out_dims)[0]
         if len(dims) != len(found):
-            raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs: {len(dims)} out_dims for {len(found)} outputs")
+            raise ValueError(
+                f"vmap: out_dims is not compatible with the structure of outputs: {len(dims)} out_dims for {len(found)} outputs"
+            )
     with lowered(level):
         return unflatten(structure, [_one_out(x, d, level) for x, d in zip(found, dims, strict=True)])
 

@@ -281,7 +281,7 @@ def _with_places(x: Tensor, advanced: Sequence[tuple[int, Tensor]], value: Tenso
         if value._type.rank <= len(trailing):
             # The same for every selected place: no need to know how many there are.
             _check_fits(value, trailing)
-            return where(reshape(mask, (*mask._type.shape, *[1] * len(trailing))), value, x)  # type: ignore[no-any-return]
+            return where(reshape(mask, (*mask._type.shape, *[1] * len(trailing))), value, x)
     axes, indices = _places(advanced)
     _common_shape(indices)
     types = [i._type for i in indices]

@@ -241,7 +241,7 @@ def tensor_split(
     """Parts that end at the given indices; or as many as a number says, as equal as can be."""
     given = next((x for x in (indices_or_sections, indices, sections) if x is not None), None)
     if isinstance(given, Tensor):
-        given = given.tolist()  # type: ignore[attr-defined]
+        given = given.tolist()
     total, at = _sized(input, dim, "tensor_split")
     if isinstance(given, (tuple, list)):
         return tuple(_between(input, at, int_list((given,), "tensor_split", "indices")))

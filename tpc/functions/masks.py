@@ -26,8 +26,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value._type.rank} dimension(s)."
             )
-        return where(mask, cast(value, dtype), input)  # type: ignore[no-any-return]
-    return where(mask, scalar_tensor(checked_number(value, dtype), dtype), input)  # type: ignore[no-any-return]
+        return where(mask, cast(value, dtype), input)
+    return where(mask, scalar_tensor(checked_number(value, dtype), dtype), input)
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -11,7 +11,8 @@ from tpc.tensor import Tensor
 
 
 class Adam(Optimizer):
-    """Kingma & Ba 2015, algorithm 1, with PyTorch's options; weight decay is added to the gradient. `ValueError` for settings out of range."""
+    """Kingma & Ba 2015, algorithm 1, with PyTorch's options; weight decay is added to the gradient. `ValueError` for settings out of
+    range."""
 
     DECOUPLED = False
 

@@ -71,7 +71,7 @@ class Optimizer:
     def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """Zeros for each name in `STATE`, and a step count."""
         state = {name: zeros_like(p) for name in self.state_names(group)}
-        return {"step": scalar_tensor(0.0, "f32").clone(), **state}  # type: ignore[attr-defined]
+        return {"step": scalar_tensor(0.0, "f32").clone(), **state}
 
     def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """Which state tensors a parameter of this group has."""
@@ -107,8 +107,11 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters by number."""
         numbers = {p: i for i, p in enumerate(self.state)}
-        groups = [{**{k: v.item() if isinstance(v, Tensor) else v for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]} for g in self.param_groups]  # type: ignore[attr-defined]
-        return {"state": {numbers[p]: {k: v.clone() for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}  # type: ignore[attr-defined]
+        groups = [
+            {**{k: v.item() if isinstance(v, Tensor) else v for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]}
+            for g in self.param_groups
+        ]
+        return {"state": {numbers[p]: {k: v.clone() for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave; `ValueError` where the parameters differ in number or shape."""
@@ -117,7 +120,9 @@ class Optimizer:
         for i, (p, state) in enumerate(self.state.items()):
             for name, value in saved["state"][i].items():
                 if value.shape != state[name].shape:
-                    raise ValueError(f"state {name!r} of parameter {i} has shape {list(value.shape)}, not {list(state[name].shape)} like {list(p.shape)}")
+                    raise ValueError(
+                        f"state {name!r} of parameter {i} has shape {list(value.shape)}, not {list(state[name].shape)} like {list(p.shape)}"
+                    )
         with no_grad():
             for i, state in enumerate(self.state.values()):
                 for name, value in saved["state"][i].items():
@@ -137,5 +142,3 @@ def check(condition: bool, name: str, value: Any) -> None:
 def is_scalar_at_least(value: Any, low: float) -> bool:
     """Whether a setting is a number (or a tensor, which is not looked at) of at least `low`."""
     return isinstance(value, Tensor) or value >= low
-
-

@@ -11,7 +11,8 @@ from tpc.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """p -= lr * v with v = momentum * v + (1 - dampening) * g (Sutskever et al. 2013 in PyTorch's form); `ValueError` for settings out of range."""
+    """p -= lr * v with v = momentum * v + (1 - dampening) * g (Sutskever et al. 2013 in PyTorch's form); `ValueError` for settings out
+    of range."""
 
     def __init__(
         self,
@@ -29,7 +30,14 @@ class SGD(Optimizer):
         check(weight_decay >= 0.0, "weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize}
+        settings = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
         super().__init__(params, settings)
 
     def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
@@ -45,4 +53,4 @@ class SGD(Optimizer):
             scale = where(state["step"] == 1, 1.0, 1.0 - group["dampening"]) if group["dampening"] else 1.0
             buffer.mul_(group["momentum"]).add_(grad * scale)
             grad = grad + buffer * group["momentum"] if group["nesterov"] else buffer
-        p.sub_(grad * group["lr"])  # type: ignore[attr-defined]
+        p.sub_(grad * group["lr"])

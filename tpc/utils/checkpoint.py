@@ -56,7 +56,8 @@ def checkpoint(
 ) -> Any:
     """`function(*args)`, keeping only its arguments for backward, which runs it again.
 
-    `use_reentrant=True` back-propagates through the second run inside backward (and takes no keywords); False (the default) replaces what was
+    `use_reentrant=True` back-propagates through the second run inside backward (and takes no keywords); False (the default) replaces
+    what was
     saved by what the second run saves, so that everything else - hooks, several backward passes, `grad` - works as usual.
     """
     if use_reentrant:
@@ -102,12 +103,16 @@ class _Again:
             set_rng_state(before)
         if len(seen) != len(self.types):
             raise RuntimeError(
-                f"tpc.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation. Number of tensors saved "
+                "tpc.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation. Number "
+                "of tensors saved "
                 f"during forward: {len(self.types)}. Number of tensors saved during recomputation: {len(seen)}."
             )
         for i, (t, type) in enumerate(zip(seen, self.types, strict=True)):
             if t._type != type:
-                raise RuntimeError(f"tpc.utils.checkpoint: Recomputed values for the following tensors have different metadata: saved {type}, recomputed {t._type} (tensor {i})")
+                raise RuntimeError(
+                    f"tpc.utils.checkpoint: Recomputed values for the following tensors have different metadata: saved {type}, "
+                    f"recomputed {t._type} (tensor {i})"
+                )
             self.found[i] = t
 
 
