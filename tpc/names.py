@@ -25,7 +25,7 @@ def input_names(function: Any, outcome: Outcome, args: tuple[Any, ...], kwargs: 
 
 def _name(source: Source, arguments: list[str], found: Mapping[int, str]) -> str | None:
     if source.kind == "arg":
-        return arguments[source.ref]
+        return str(arguments[source.ref])
     if source.kind == "storage":
         return found.get(id(source.ref), None)
     if source.kind == "grad":

@@ -284,7 +284,7 @@ class _Check:
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             for k in range(3):
-                for whole, one in zip(together, pull(seeds[k]), strict=True):
+                for whole, one in zip(together, pull(seeds.select(0, k)), strict=True):
                     if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
                         raise GradcheckError("For output of vmap over backward, got values that differ from those of backward one by one")
 
