@@ -10,7 +10,7 @@ from tpc.cli.files import diff_command, draw_command, opt_command, verify_comman
 from tpc.cli.run import run_command
 from tpc.cli.trace import trace_command
 from tpc.cli.tracebacks import version
-from tpc.drawing.render import TIMEOUT
+from tpc.drawing.rendering import TIMEOUT
 from tpc.passes.pipeline import PASSES
 from tpc.trace import STAGES
 
@@ -203,7 +203,7 @@ def _output(command: argparse.ArgumentParser, what: str = "where the result goes
 
 
 def _picture(command: argparse.ArgumentParser) -> None:
-    depth = "pictures: how deeply nested Functions get boxes of their own; 0: one box a source line"
+    depth = "pictures: how deeply nested Functions get boxes of their own; 0: one box for each Function"
     command.add_argument("--collapse", type=_depth, metavar="DEPTH", help=depth)
     time = f"pictures: time for layout (default {TIMEOUT:g})"
     command.add_argument("--timeout", type=_seconds, default=TIMEOUT, metavar="SECONDS", help=time)

@@ -12,7 +12,9 @@ from tpc.cli.streams import check_writable, emit, program_of, read_module
 from tpc.drawing import dot_of
 from tpc.ir.compare import same_program
 from tpc.ir.errors import VerifyError
-from tpc.ir.program import Module
+from tpc.ir.names import at_name
+from tpc.ir.program import Module, Program
+from tpc.ir.signature import counted
 from tpc.ir.verify import verify
 from tpc.passes.pipeline import PASSES, Pass, pass_name, run, standard
 from tpc.pipeline import evaluate
@@ -51,9 +53,14 @@ def verify_command(arguments: Namespace) -> int:
     for path in arguments.files:
         module = read_module("verify", path, NO)
         _check("verify", module, path)
-        found = [f"@{p.name} ({len(p.inputs)} inputs, {len(p.ops)} ops, {len(p.outputs)} outputs)" for p in module.programs.values()]
-        emit("verify", f"{path}: valid: {', '.join(found) or 'no programs'}", None)
+        found = ", ".join([_described(program) for program in module.programs.values()]) or "no programs"
+        emit("verify", f"{'<stdin>' if path == '-' else path}: valid: {found}", None)
     return OK
+
+
+def _described(program: Program) -> str:
+    counts = ((len(program.inputs), "input"), (len(program.ops), "op"), (len(program.outputs), "output"))
+    return f"{at_name(program.name)} ({', '.join([counted(number, noun) for number, noun in counts])})"
 
 
 def _check(command: str, module: Module, path: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tpc.cli.stop import failed, usage
 from tpc.cli.streams import emit, paint_for
-from tpc.drawing.render import RenderError, render
+from tpc.drawing.rendering import RenderError, render
 from tpc.ir.json_form import to_json
 from tpc.ir.names import plain
 from tpc.ir.printer import print_module

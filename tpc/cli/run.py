@@ -16,6 +16,7 @@ from tpc.cli.stop import NO, OK, failed, usage
 from tpc.cli.streams import check_writable, emit, program_of, read_array, read_module
 from tpc.ir.names import value_names
 from tpc.ir.program import Program
+from tpc.ir.signature import counted
 from tpc.ir.types import type_of
 
 SHOWN = 6
@@ -57,7 +58,7 @@ def _inputs(program: Program, texts: Sequence[str]) -> list[np.ndarray]:
     ordered: list[np.ndarray] = []
     for text in texts:
         name, equals, path = text.partition("=")
-        by_name = bool(equals) and name.removeprefix("%") in names
+        by_name = bool(equals) and (name.removeprefix("%") in names or not Path(text).exists())
         loaded = read_array("run", path if by_name else text)
         if isinstance(loaded, np.ndarray):
             if by_name:
@@ -71,11 +72,12 @@ def _inputs(program: Program, texts: Sequence[str]) -> list[np.ndarray]:
             raise usage("run", f"@{program.name} has no input %{name}; it has {', '.join(f'%{n}' for n in names) or 'none'}")
     rest = iter(ordered)
     arrays = [named[name] if name in named else next(rest, None) for name in names]
+    takes = f"@{program.name} takes {counted(len(names), 'input')}"
     missing = [f"%{name}: {v.type}" for name, v, array in zip(names, program.inputs, arrays, strict=True) if array is None]
     if missing:
-        raise usage("run", f"@{program.name} takes {len(names)} inputs; there is none for {', '.join(missing)}")
+        raise usage("run", f"{takes}; there is none for {', '.join(missing)}")
     if (left := len(list(rest))) > 0:
-        raise usage("run", f"@{program.name} takes {len(names)} inputs; {left} of those given {'is' if left == 1 else 'are'} left over")
+        raise usage("run", f"{takes}; {left} of those given {'is' if left == 1 else 'are'} left over")
     try:
         check_inputs(program, arrays)  # type: ignore[arg-type]  # none is missing
     except (TypeError, ValueError) as error:

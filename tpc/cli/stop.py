@@ -12,7 +12,7 @@ INTERNAL = 4
 INTERRUPTED = 130
 
 
-class Stop(Exception):  # noqa: N818  (no error: how a command ends)
+class Stop(Exception):
     """Ends a command with a message for stderr."""
 
     def __init__(self, code: int, message: str) -> None:

@@ -66,6 +66,7 @@ def read_array(command: str, path: str) -> np.ndarray | dict[str, np.ndarray]:
         raise usage(command, f"cannot read {path}: {error.strerror or error}") from None
     except Exception as error:  # zipfile, struct, tokenize ... whatever a damaged file makes NumPy raise
         why = next(iter(str(error).splitlines()), type(error).__name__)
+        why = "it holds something else" if "pickle" in why else why
         raise usage(command, f"{path} is no .npy or .npz file of plain arrays: {why}") from None
 
 

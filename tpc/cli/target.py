@@ -19,6 +19,7 @@ from tpc.autograd.function import Function
 from tpc.cli.stop import INTERNAL, RAISED, Stop, usage
 from tpc.cli.tracebacks import internal_report, is_internal, user_traceback
 from tpc.ir.atoms import Misread
+from tpc.ir.signature import counted
 from tpc.trace import spec
 
 
@@ -130,6 +131,7 @@ def arguments_from(command: str, target: str) -> tuple[tuple[Any, ...], dict[str
     function = find(command, target)
     if not callable(function):
         raise usage(command, f"--args {target} cannot be called: it is {type(function).__name__}")
+    check_arguments(command, f"--args {target}", function, (), {})
     with users_code():
         made = function()
     if isinstance(made, tuple):
@@ -149,14 +151,16 @@ def check_arguments(command: str, target: str, function: Callable[..., Any], arg
         signature.bind(*args, **kwargs)
     except TypeError as error:
         count = len(args) + len(kwargs)
-        taken = f"{target} takes {signature}".replace(" -> None", "")
-        raise usage(command, f"{taken}, but {count} argument{'s were' if count != 1 else ' was'} given: {error}") from None
+        given = f"{counted(count, 'argument')} {'was' if count == 1 else 'were'} given"
+        raise usage(command, f"{target} takes {signature}, but {given}: {error}") from None
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    if isinstance(function, type) and issubclass(function, Function):
-        signature = inspect.signature(function.forward)
-        if function.setup_context is Function.setup_context:
-            return signature.replace(parameters=list(signature.parameters.values())[1:])
-        return signature
-    return inspect.signature(function)
+    """The parameters that arguments have to fit, without annotations: for a Function class those of forward, without its `ctx`."""
+    is_class = isinstance(function, type) and issubclass(function, Function)
+    signature = inspect.signature(function.forward if is_class else function)  # type: ignore[attr-defined]
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    has_ctx = is_class and function.setup_context is Function.setup_context  # type: ignore[attr-defined]
+    if has_ctx and parameters and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        del parameters[0]
+    return inspect.Signature(parameters)

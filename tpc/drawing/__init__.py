@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tpc.drawing.dot import dot_text
 from tpc.drawing.labels import output_labels
-from tpc.drawing.picture import picture
-from tpc.drawing.render import FORMATS, TIMEOUT, RenderError, render
+from tpc.drawing.pictures import picture
+from tpc.drawing.rendering import FORMATS, TIMEOUT, RenderError, render
 from tpc.drawing.scene import Handover, Scene, scenes
 from tpc.files import write_file
 from tpc.ir.program import Module, Program
@@ -30,9 +30,9 @@ def draw(
     """Draws programs, forward beside backward, and returns the DOT text.
 
     With a `path`, writes the picture too: its suffix says how (.svg, .png, .pdf ... need a Graphviz, .dot does not). `stage` is that of a
-    traced function. `collapse` is how deeply nested Function applications get boxes of their own: 1 for the outermost only, 0 for one box a
-    source line, None for as many as are readable. Where rendering is impossible or takes longer than `timeout` seconds, `RenderError`
-    says why, and the DOT text is beside `path`.
+    traced function. `collapse` is how deeply nested Function applications get boxes of their own: 1 for the outermost only, 0 for one box
+    for all applications of a Function, None for as many as are readable. Where rendering is impossible or takes longer than `timeout`
+    seconds, `RenderError` says why, and the DOT text is beside `path`.
     """
     if collapse is not None and collapse < 0:
         raise ValueError(f"collapse must be None, 0 or more, not {collapse}")

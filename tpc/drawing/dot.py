@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from tpc.drawing.picture import Box, Edge, Picture
+from tpc.drawing.pictures import Box, Edge, Picture
 from tpc.drawing.scene import COLUMNS
 from tpc.drawing.style import BOXES, COLUMN_FILL, FAINT, FONT, FUSED, GAP, INK, LEGEND, LINE, SAVED_EDGE
 from tpc.ir.printer import print_op

@@ -25,7 +25,7 @@ class Look(NamedTuple):
 BOXES = {
     "function": Look("#d6e8f5", "#0072b2", "rounded,filled"),
     "backward": Look("#fbe0d0", "#d55e00", "filled"),
-    "again": Look("#fbe0d0", "#d55e00", "filled,dashed"),
+    "again": Look("#d6e8f5", "#0072b2", "rounded,filled,dashed"),
     "op": Look("#ffffff", LINE, "rounded,filled", width=0.8),
     "input": Look("#e9ecef", "#3c4854", "filled", "box"),
     "output": Look("#ffffff", "#3c4854", "filled", "box", 2.0),

@@ -15,14 +15,14 @@ Kind: TypeAlias = Literal["function", "backward", "again", "op", "input", "outpu
 MAX_SINGLE = 120
 """With more boxes than this, ops of one line and values with the same neighbours share a box."""
 MAX_BOXES = 300
-"""With more than this, nested applications are drawn as one, and in the end each source line is one box."""
+"""With more than this, nested applications are drawn as one, and in the end all applications of a Function are one box."""
 
 
 class Level(NamedTuple):
     """How much is drawn as one box."""
 
     depth: int | None
-    """Nested Function applications deeper than this belong to the box around them; 0 draws one box for each line of the user's program."""
+    """Nested Function applications deeper than this belong to the box around them; 0 draws one box for all applications of a Function."""
     lines: bool
     """Ops without a scope that come from one line are one box, and so are inputs, outputs and saved values with the same neighbours."""
 
@@ -138,12 +138,13 @@ class _Builder:
             kind = "backward" if step.is_backward else "function"
             if step.column not in ("", "forward") and not _names_backward(op.scopes[0]):
                 kind = "again"
-            paths = tuple(dict.fromkeys(["/".join(scope.split("/")[: level.depth or 1]) for scope in op.scopes]))
+            depth = 1 if level.depth == 0 else level.depth
+            paths = tuple(dict.fromkeys(["/".join(scope.split("/")[:depth]) for scope in op.scopes]))
             title = paths[0].rpartition("/")[2]
             key = ("scope", step.column, group, paths)
             if level.depth == 0:
                 title, group = title.partition("#")[0], None
-                key = ("line", step.column, title, op.loc and op.loc[:2])
+                key = ("name", step.column, title)
         elif level.lines and op.loc is not None:
             group = group if level.depth != 0 else None
             key, title = ("line", step.column, group, op.loc[:2]), place_text(op.loc)
