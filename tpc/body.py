@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,17 @@ from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor, from_array
 from tpc.tracing import Untraceable, tracing
+
+
+class Uses(NamedTuple):
+    """What one backward relies on: memory that nobody may have written since, and saved tensors that must not have been freed."""
+
+    inputs: tuple[tuple[int, int], ...]
+    """(input, writes to it by the call)"""
+    outputs: tuple[int, ...]
+    readers: frozenset[Node]
+    """Nodes of the trace that read what they had saved."""
+    ran: frozenset[Node]
 
 
 class Body:
@@ -49,6 +60,7 @@ class Body:
         self.reverses: dict[tuple[bool, ...], Reverse] = {}
         self.second: Second | None = None
         self.halves: Any = None
+        self.exhausting: dict[frozenset[Node], bool] = {}
         self.tracked, recorded = self._alive(list(tracked))
         self.lifted = len(self.inputs)
         """Inputs that a call hands over."""
@@ -105,20 +117,32 @@ class Body:
         self.forward = compile_program(self.forward_program, donate=self.donated())
         reverse = compile_program(self.reverse_program)
         origin = [_origin(kind, n, len(self.outputs), first) for kind, n in halves.reverse_inputs]
-        self.reverses[pattern] = Reverse(reverse, origin, gradients, self.saved_inputs())
+        self.reverses[pattern] = Reverse(reverse, origin, gradients, self.uses)
 
     def backward_from(self, tracked: Sequence[Made], pattern: Sequence[bool]) -> tuple[list[Recorded], list[Recorded | None]]:
         """Records backward from the tracked outputs of the pattern: (cotangents, gradients of `sought`)."""
-        self.outcome.trace.saved.clear()
-        cotangents, gradients = record_backward(self.outcome, tracked, self.sought, pattern)
+        self.outcome.trace.forget_saved()
+        cotangents, gradients, ran = record_backward(self.outcome, tracked, self.sought, pattern)
         self.inputs_grew()
+        self.uses = self.uses_of(ran)
         return cotangents, gradients
 
-    def saved_inputs(self) -> list[tuple[int, int]]:
-        """(input, writes to it by the call) for what the backward recorded last found saved: nobody else may have written it since."""
-        trace = self.outcome.trace
+    def uses_of(self, ran: set[Node]) -> Uses:
+        """What the backward recorded last relies on."""
+        trace, made = self.outcome.trace, self.outcome.made
         number = {id(v): i for i, v in enumerate(self.inputs)}
-        return [(number[id(trace.placeholders[s])], writes) for s, writes in trace.saved.items() if id(trace.placeholders[s]) in number]
+        placed = [(number.get(id(trace.placeholders[s])), writes) for s, writes in trace.saved.items()]
+        outputs = tuple(made[s] for s in trace.saved_made if s in made)
+        return Uses(tuple((i, w) for i, w in placed if i is not None), outputs, frozenset(trace.readers), frozenset(ran))
+
+    def is_exhausted(self, freed: frozenset[Node]) -> bool:
+        """Whether backward from any tracked output would read something that was freed."""
+        found = self.exhausting.get(freed)
+        if found is None:
+            full = self.reverses.get((True,) * len(self.tracked))
+            gone = full.uses.readers & freed if full is not None else frozenset()
+            found = self.exhausting[freed] = all(made.edge is not None and not gone.isdisjoint(reached(made.edge[0])) for made in self.tracked)
+        return found
 
     def inputs_grew(self) -> None:
         """Backward code may touch tensors from outside that forward did not."""
@@ -140,7 +164,7 @@ class Body:
             origin = [("input", i) if i < self.lifted else ("late", i) for i in range(len(self.inputs))] + [
                 ("cotangent", i) for i in arriving
             ]
-            found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients, self.saved_inputs())
+            found = self.reverses[pattern] = Reverse(compile_program(optimized(program)), origin, gradients, self.uses)
         return found
 
     def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:
@@ -155,8 +179,8 @@ class Body:
 
 def record_backward(
     outcome: Outcome, tracked: Sequence[Made], sought: Sequence[Edge], pattern: Sequence[bool]
-) -> tuple[list[Recorded], list[Recorded | None]]:
-    """Records backward from the tracked values that a gradient arrives for: (cotangents, gradients of `sought`)."""
+) -> tuple[list[Recorded], list[Recorded | None], set[Node]]:
+    """Records backward from the tracked values that a gradient arrives for: (cotangents, gradients of `sought`, nodes that ran)."""
     with tracing(outcome.trace):
         roots, cotangents = [], []
         for made, arrives in zip(tracked, pattern, strict=True):
@@ -167,7 +191,18 @@ def record_backward(
         run.run(roots, sought)
         gradients = [g._read() if g is not None else None for g in run.captured]
     outcome.lift_inputs([g for g in gradients if g is not None])
-    return cotangents, gradients
+    return cotangents, gradients, run.needed or set()
+
+
+def reached(root: Node) -> set[Node]:
+    """A node and all behind it."""
+    seen, stack = {root}, [root]
+    while stack:
+        for edge in stack.pop()._edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return seen
 
 
 def _origin(kind: str, number: int, outputs: int, inputs: int) -> tuple[str, int]:
@@ -181,9 +216,9 @@ class Reverse:
     """A reverse program, where its inputs come from, and which of the sought edges get a gradient."""
 
     def __init__(
-        self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None], saved: Sequence[tuple[int, int]]
+        self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None], uses: Uses
     ) -> None:
-        self.executable, self.origin, self.saved = executable, tuple(origin), tuple(saved)
+        self.executable, self.origin, self.uses = executable, tuple(origin), uses
         self.present = tuple(g is not None for g in gradients)
 
     def run(self, **pools: Any) -> list[np.ndarray | None]:
@@ -219,6 +254,12 @@ class BodyNode(Node):
         self.outputs: Sequence[np.ndarray] | None = outputs
         self.versions: list[tuple[Storage, int]] = []
         """The memory of the inputs and its versions when the call began."""
+        self.made: dict[int, Storage] = {}
+        """The memory that the call made, by output."""
+        self.freed: frozenset[Node] = frozenset()
+        """Nodes of the trace that a pass has run and not retained."""
+        self.ran: frozenset[Node] = frozenset()
+        """Those that the last pass ran."""
 
     def name(self) -> str:
         return f"Compiled[{self.body.name}]Backward"
@@ -232,7 +273,7 @@ class BodyNode(Node):
         if STATE.grad_enabled:
             return self._differentiable(pattern, grads)
         reverse = self.body.reverse(pattern)
-        self._check_versions(reverse.saved)
+        self._check(reverse.uses)
         outs = reverse.run(
             input=self.inputs,
             output=self.outputs,
@@ -242,15 +283,25 @@ class BodyNode(Node):
         )
         return [from_array(a) if a is not None else None for a in outs]
 
-    def _check_versions(self, saved: Sequence[tuple[int, int]]) -> None:
-        for i, writes in saved:
+    def _check(self, uses: Uses) -> None:
+        """Raises where backward would read something that was freed or written since."""
+        if self.freed and not self.freed.isdisjoint(uses.readers):
+            raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
+        self.ran = uses.ran
+        for i, writes in uses.inputs:
             storage, version = self.versions[i] if i < len(self.versions) else (None, 0)
             if storage is not None and storage.version != version + writes:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: input "
-                    f"{self.body.names[i] or i} of {self.name()} is at version {storage.version}; expected version {version + writes} "
-                    "instead."
-                )
+                self._complain(f"input {self.body.names[i] or i}", storage.version, version + writes)
+        for i in uses.outputs:
+            made = self.made.get(i)
+            if made is not None and made.version:
+                self._complain(f"result {i}", made.version, 0)
+
+    def _complain(self, what: str, found: int, expected: int) -> None:
+        raise RuntimeError(
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} of {self.name()} is at "
+            f"version {found}; expected version {expected} instead. Hint: write a clone, or write it before the call."
+        )
 
     def _differentiable(self, pattern: tuple[bool, ...], grads: Grads) -> Sequence[Any]:
         """Gradients that can be differentiated again: the reverse computation is a body of its own, over inputs and cotangents."""
@@ -260,7 +311,7 @@ class BodyNode(Node):
         second = self.body.second
         if second is None or second.pattern != pattern or second.recorded != tracked:
             second = self.body.second = Second(self.body, pattern, tracked)
-        self._check_versions(second.saved)
+        self._check(second.uses)
         edges = [*self._edges, *[g._edge() for g in arriving]]
         outs, node = second.body.call([*self.inputs, *[g._array() for g in arriving]], edges)
         made = []
@@ -272,7 +323,9 @@ class BodyNode(Node):
         return made
 
     def _release(self) -> None:
-        self.inputs = self.outputs = None
+        self.freed = self.freed | self.ran if self.freed else self.ran
+        if self.body.is_exhausted(self.freed):
+            self.inputs, self.outputs, self.made = None, None, {}
 
 
 class Second:
@@ -291,7 +344,7 @@ class Second:
                     t._leaf = has_history
                     cotangents.append(t)
                     roots.append((made.edge, t))
-            outcome.trace.saved.clear()
+            outcome.trace.forget_saved()
             run = Pass(retain_graph=True, create_graph=True, hook_captures=False)
             run.run(roots, first.sought)
             outputs: list[Recorded] = []
@@ -308,7 +361,7 @@ class Second:
                     tracked.append(Made(len(outputs) - 1, (), g._read(), edge, False))
             seeds: list[Edge] = [(t._accumulator(), 0) for t in cotangents]
             inputs = [*first.inputs, *[t._read() for t in cotangents]]
-            self.saved = first.saved_inputs()
+            self.uses = first.uses_of(run.needed or set())
         self.cotangents = cotangents
         self.accumulators = [edge[0] for edge in seeds]
         self.body = Body(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tpc.autograd.node import Edge, Grads, Node
+from tpc.autograd.node import Edge, Grads, Hooks, Node
 from tpc.ir.errors import TpcError
 from tpc.recording import Recorded, capture, collect, placeholder, resolve_loc, user_frame
 from tpc.state import STATE
@@ -55,10 +55,18 @@ class Trace:
         """Version of each when it was lifted; backward may be recorded long after."""
         self.saved: dict[Storage, int] = {}
         """Memory from outside that backward found saved, and how often the trace had written it by then."""
+        self.saved_made: set[Storage] = set()
+        """Memory made here that backward found saved."""
+        self.readers: set[Node] = set()
+        """Nodes whose backward read what they had saved."""
         self.writes: dict[Storage, int] = {}
         self.journal: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.leaves: dict[int, Tensor] = {}
         """Tensors from outside whose gradient edge was asked for, by id."""
+        self.met: dict[int, Tensor] = {}
+        """Tensors from outside that were used."""
+        self.hooks: list[tuple[Hooks, dict[int, Any]]] = []
+        """Hooks of tensors from outside, and what they were."""
         self.plain: dict[int, Tensor] = {}
         """Tensors from outside that were used where a history would have been followed, and had none."""
         self.boundaries: dict[Edge, tuple[Boundary, Tensor]] = {}
@@ -97,6 +105,14 @@ class Trace:
         """Notes that backward read a saved tensor that has this memory."""
         if storage in self.versions:
             self.saved[storage] = self.writes.get(storage, 0)
+        else:
+            self.saved_made.add(storage)
+
+    def forget_saved(self) -> None:
+        """Before backward is recorded: nothing was found saved yet."""
+        self.saved.clear()
+        self.saved_made.clear()
+        self.readers.clear()
 
     # --- tensors from outside ---
 
@@ -124,10 +140,21 @@ class Trace:
         return tensor._accumulator(), 0
 
     def look(self, tensors: Iterable[Any]) -> None:
-        """Notes which of the operands are from outside and have no history now."""
+        """Notes which of the operands are from outside, and which of those have no history where one would be followed."""
         for t in tensors:
-            if t.__class__ is not Recorded and t._trace is not self and t._node is None and not t._leaf and not self.changed(t, "_leaf"):
-                self.plain[id(t)] = t
+            if t.__class__ is not Recorded and t._trace is not self:
+                self.met[id(t)] = t
+                if STATE.grad_enabled and t._node is None and not t._leaf and not self.changed(t, "_leaf"):
+                    self.plain[id(t)] = t
+
+    def hooked(self, hooks: Hooks) -> None:
+        """Hooks of a tensor from outside are about to change."""
+        self.hooks.append((hooks, dict(hooks)))
+
+    def refuse_hooks(self) -> None:
+        """A hook registered anew at each call is no part of a program; one that was removed again is."""
+        if any(dict(hooks) != before for hooks, before in self.hooks):
+            raise Untraceable("a hook is put on a tensor from outside, and stays there: register it outside, or remove it before the end")
 
     def grad_was_read(self, tensor: Tensor) -> None:
         if not self.changed(tensor, "_grad"):
@@ -140,6 +167,9 @@ class Trace:
 
     def undo(self) -> dict[tuple[int, str], tuple[Any, str, Any]]:
         """Puts everything back; returns what had changed as {key: (tensor, attribute, value the trace gave)}."""
+        for hooks, before in reversed(self.hooks):
+            hooks.clear()
+            hooks.update(before)
         changes = {}
         for key, (obj, name, old) in self.journal.items():
             new = getattr(obj, name)

@@ -9,6 +9,7 @@ from typing import Any
 from tpc.autograd.node import Grads, Node
 from tpc.autograd.saved import SECOND_TIME, SavedTensor
 from tpc.ir.types import TensorType, is_differentiable
+from tpc.state import STATE
 from tpc.tensor import Tensor
 
 
@@ -82,6 +83,8 @@ class FunctionNode(Node):
             if self._forward_cls.clear_saved_tensors_on_access and self._kept == ():
                 raise RuntimeError(f"saved_tensors can only be accessed once for {self._described()}: it clears them on access")
             raise RuntimeError(f"{SECOND_TIME} (saved by {self._described()})")
+        if STATE.trace is not None:
+            STATE.trace.readers.add(self)
         if self._kept is None:
             return ()
         unpacked = tuple(s.unpack(self) if s is not None else None for s in self._kept)

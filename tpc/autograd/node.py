@@ -244,6 +244,8 @@ class OpNode(Node):
     def _saved(self) -> dict[str, Any]:
         if self.saved is None:
             raise RuntimeError(f"{SECOND_TIME} ({self._described()})")
+        if self.saved and STATE.trace is not None:
+            STATE.trace.readers.add(self)
         return {name: _unpacked(s, self) for (name, _), s in zip(self.plan.saves, self.saved, strict=True)}
 
     def _release(self) -> None:
