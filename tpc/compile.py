@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from tpc.autograd.node import Edge, hook_ids
-from tpc.body import Body, BodyNode, SpentNode
+from tpc.body import Body
 from tpc.deferred import flush
 from tpc.names import input_names
-from tpc.outcome import Made, Outcome, Source, run_traced
-from tpc.recording import NO_ATTRS, Recorded, leaf
+from tpc.outcome import Made, Outcome, run_traced, storage_of, tensor_of
+from tpc.recording import leaf
+from tpc.results import Results
 from tpc.state import STATE
 from tpc.storage import Storage
-from tpc.tensor import Tensor, from_array
+from tpc.straight import MISS, alias_pattern, straight
+from tpc.tensor import REARRANGED, Tensor, from_array
 from tpc.tracing import Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
 
@@ -67,6 +69,7 @@ class Compiled:
         self.function, self.fullgraph, self.memory_budget = function, fullgraph, memory_budget
         self.variants: dict[Any, list[Variant]] = {}
         self.deferred: set[Any] = set()
+        self.arrangement = REARRANGED.count
         functools.update_wrapper(self, function, updated=())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -85,16 +88,28 @@ class Compiled:
             leaves, structure = args, len(args)
         else:
             leaves, structure = flatten((args, kwargs))
+        if self.arrangement != REARRANGED.count:
+            self._drop_rearranged()
         key = (structure, STATE.grad_enabled, STATE.saved_hooks, *[_kind(x) for x in leaves])
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):
-            if variant.fits(leaves):
+            if variant.straight is not None:
+                result = variant.straight(leaves)
+                if result is not MISS:
+                    return result
+            elif variant.fits(leaves):
                 try:
                     return variant.call(leaves)
                 except GuardFailed:
                     continue
         return self._record(key, leaves, structure, args, kwargs)
+
+    def _drop_rearranged(self) -> None:
+        """Some tensor somewhere has other memory now, or sees it otherwise: forgets the recordings that knew it as it was."""
+        self.arrangement = REARRANGED.count
+        for key, known in self.variants.items():
+            self.variants[key] = [v for v in known if all(t._storage is s and t._views is w for t, s, w in v.outcome.met)]
 
     def _record(self, key: Any, leaves: Sequence[Any], structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if key in self.deferred:
@@ -153,8 +168,8 @@ class Variant:
         self._refuse_aliased_views(leaves)
         names = input_names(owner.function, outcome, args, kwargs)
         self.sought = [source for _, source in outcome.sought]
-        flagged = [_tensor(source, leaves) for source, flag in outcome.flags if flag]
-        self.becoming = [i for i, source in enumerate(self.sought) if any(_tensor(source, leaves) is t for t in flagged)]
+        flagged = [tensor_of(source, leaves) for source, flag in outcome.flags if flag]
+        self.becoming = [i for i, source in enumerate(self.sought) if any(tensor_of(source, leaves) is t for t in flagged)]
         self.body = Body(
             getattr(owner.function, "__name__", type(owner.function).__name__),
             outcome,
@@ -167,10 +182,13 @@ class Variant:
             owner.memory_budget,
         )
         self.tracked = {id(m): i for i, m in enumerate(self.body.tracked)}
+        self.spent = len(self.tracked) < len(outcome.tracked)
+        self.own_leaves = [(i, source.ref) for i, source in enumerate(self.sought) if source.kind == "made"]
         forget_examples(outcome.trace, outcome.outputs)
-        self.aliases = _alias_pattern(leaves)
+        self.aliases = alias_pattern(leaves)
         self.outside = frozenset(id(s.ref) for s in outcome.sources if s.kind == "storage")
         self.single = outcome.structure == LEAF
+        self.straight = straight(self, leaves)
 
     def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
         """An argument that is a view is handed over by value, which shows where its memory is written under another name or its base's history moves."""
@@ -190,26 +208,26 @@ class Variant:
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether the tensors stand as they stood when this was recorded: aliasing, leaves, `.grad` there or not."""
         outcome = self.outcome
-        if _alias_pattern(leaves) != self.aliases:
+        if alias_pattern(leaves) != self.aliases:
             return False
         if self.outside and any(isinstance(t, Tensor) and id(t._storage) in self.outside for t in leaves):
             return False
-        for tensor in outcome.plain:
-            if tensor._leaf or tensor._node is not None or (tensor._base is not None and tensor._tracked()):
+        for plain in outcome.plain:
+            if plain._leaf or plain._node is not None or (plain._base is not None and plain._tracked()):
                 return False
         for source, is_leaf, hooks in outcome.watched:
-            tensor = _tensor(source, leaves)
+            tensor = tensor_of(source, leaves)
             if tensor is None or (tensor._node is None) != is_leaf or not tensor._tracked() or (is_leaf and hook_ids(tensor) != hooks):
                 return False
         for source, there in outcome.grads_read:
-            tensor = _tensor(source, leaves)
+            tensor = tensor_of(source, leaves)
             if tensor is None or (tensor._grad is not None) != there:
                 return False
         return True
 
     def call(self, leaves: Sequence[Any]) -> Any:
         outcome = self.outcome
-        storages = [_storage(source, leaves) for source in outcome.sources]
+        storages = [storage_of(source, leaves) for source in outcome.sources]
         arrays = [s.value.data if s.shared is None and s.value.data is not None else s.array() for s in storages]
         for i in self.viewed:
             self._read_views(arrays, leaves, i)
@@ -217,10 +235,10 @@ class Variant:
         for i in donated:
             _own(storages[i], arrays, i)
         edges: list[Edge | None] = (
-            [t._edge() if (t := _tensor(s, leaves)) is not None else None for s in self.sought] if self.tracked else []
+            [t._edge() if (t := tensor_of(s, leaves)) is not None else None for s in self.sought] if self.tracked or self.spent else []
         )
         for i in self.becoming:
-            leaf_to_be = _tensor(self.sought[i], leaves)
+            leaf_to_be = tensor_of(self.sought[i], leaves)
             if leaf_to_be is not None and edges:
                 edges[i] = leaf_to_be._accumulator(), 0
         versions = []
@@ -245,7 +263,7 @@ class Variant:
             self._write_back(storages[number], outs[output], given[number], count, leaves, number)
         if node is not None:
             node.versions = versions
-        return self._results(outs, node, leaves)
+        return Results(self, outs, node, edges, leaves).give()
 
     def _read_views(self, arrays: list[np.ndarray], leaves: Sequence[Any], i: int) -> None:
         for number, source in enumerate(self.outcome.sources):
@@ -266,54 +284,6 @@ class Variant:
         elif new is not old:
             storage.value = leaf(new)
         storage.version += count
-
-    def _results(self, outs: Sequence[np.ndarray], node: BodyNode | None, leaves: Sequence[Any]) -> Any:
-        outcome = self.outcome
-        made: dict[int, Storage] = {}
-        results = [self._made(r, outs, made, node, leaves) for r in outcome.results]
-        for i, first in outcome.repeated:
-            results[i] = results[first]
-        for source, new in outcome.grads:
-            owner = _tensor(source, leaves)
-            assert owner is not None
-            owner._grad = self._made(new, outs, made, node, leaves)
-        for source, flag in outcome.flags:
-            owner = _tensor(source, leaves)
-            assert owner is not None
-            owner._leaf = flag
-        for source, moved in outcome.moved:
-            owner = _tensor(source, leaves)
-            assert owner is not None
-            slot = self.tracked.get(id(moved))
-            owner._node, owner._slot = (SpentNode((), (moved.value.type,)), 0) if slot is None else (node, slot)
-            owner._edits += 1
-        return results[0] if self.single else unflatten(outcome.structure, results)
-
-    def _made(self, x: Any, outs: Sequence[np.ndarray], made: dict[int, Storage], node: BodyNode | None, leaves: Sequence[Any]) -> Any:
-        if x.__class__ is Source:
-            return _tensor(x, leaves)
-        if x.__class__ is not Made:
-            return x
-        if x.storage is not None:
-            storage = _storage(x.storage, leaves)
-            views, base = x.views, _tensor(x.base, leaves) if x.base is not None else None
-            if x.storage.kind == "arg" and x.storage.ref in self.viewed:
-                given = leaves[x.storage.ref]
-                views, base = (*given._views, *views), given._base if base is not None and given._base is not None else base
-            tensor = Tensor(storage, x.value.type, views, base)
-            tensor._refusal = x.refusal
-        else:
-            found = made.get(x.output)
-            if found is None:
-                array = outs[x.output]
-                found = made[x.output] = Storage(Recorded(None, (), NO_ATTRS, self.outcome.outputs[x.output].type, 0, array))
-            tensor = Tensor(found, x.value.type, x.views)
-        if x.edge is not None:
-            slot = self.tracked.get(id(x))
-            tensor._node, tensor._slot = (SpentNode((), (x.value.type,)), 0) if slot is None else (node, slot)
-        elif x.leaf:
-            tensor._leaf = True
-        return tensor
 
 
 def _stand_in(x: Any) -> Any:
@@ -336,32 +306,6 @@ def _refusal(x: Tensor) -> str | None:
     if x._refusal is None and base is not None and x._tracked() and base._leaf and base._node is None and not x._leaf:
         return "a view of a leaf Variable that requires grad is being used in an in-place operation."
     return x._refusal
-
-
-def _alias_pattern(leaves: Sequence[Any]) -> tuple[int, ...] | None:
-    """For each tensor argument the first that has the same memory; None where all differ."""
-    ids = [id(t._storage) for t in leaves if isinstance(t, Tensor) and not t._views]
-    if len(set(ids)) == len(ids):
-        return None
-    return tuple(ids.index(i) for i in ids)
-
-
-def _tensor(source: Source, leaves: Sequence[Any]) -> Tensor | None:
-    kind, ref = source
-    if kind == "arg":
-        return leaves[ref]  # type: ignore[no-any-return]
-    if kind == "outside":
-        return ref  # type: ignore[no-any-return]
-    owner = _tensor(ref, leaves)
-    return owner._grad if owner is not None else None
-
-
-def _storage(source: Source, leaves: Sequence[Any]) -> Storage:
-    if source.kind == "storage":
-        return source.ref  # type: ignore[no-any-return]
-    tensor = _tensor(source, leaves)
-    assert tensor is not None
-    return tensor._storage
 
 
 def _own(storage: Storage, arrays: list[np.ndarray], i: int) -> None:

@@ -11,7 +11,7 @@ from tpc.ir.ops import elementwise as ops
 from tpc.ir.types import tensor_type
 from tpc.record import SCALARS, cast, record
 from tpc.state import STATE
-from tpc.tensor import Tensor
+from tpc.tensor import REARRANGED, Tensor
 from tpc.tracing import Untraceable
 
 
@@ -40,6 +40,7 @@ def reshaped_in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         self._refuse_write(self)
         moved = function(self, *args)
         self._type, self._views = moved._type, moved._views
+        REARRANGED.count += 1
         if self._node is not None:
             self._node, self._slot = moved._node, moved._slot
         return self

@@ -16,7 +16,8 @@ from tpc.tree import flatten
 
 
 class Source(NamedTuple):
-    """Where an input's memory is found at a call: argument number `ref`, a storage, the `.grad` of a tensor source, or a fixed array."""
+    """Where an input's memory is found at a call: argument number `ref`, a storage, the `.grad` of a tensor source, or a fixed array.
+    Where a gradient goes, it may also be a leaf that the call itself makes."""
 
     kind: str
     ref: Any
@@ -31,7 +32,7 @@ class Made(NamedTuple):
     edge: Edge | None
     leaf: bool = False
     storage: Source | None = None
-    base: Source | None = None
+    base: Source | Made | None = None
     refusal: str | None = None
 
 
@@ -58,12 +59,16 @@ class Outcome:
     """(output, expected array, line)."""
     watched: list[tuple[Source, bool, tuple[int, ...]]] = field(default_factory=list)
     """Tensors whose gradient edge was asked for, whether each was a leaf that requires grad, and its hooks."""
+    met: list[tuple[Tensor, Storage, tuple[View, ...]]] = field(default_factory=list)
+    """Tensors from outside, with the memory and the views that they had."""
     plain: list[Tensor] = field(default_factory=list)
     """Tensors from outside that had no history where it would have mattered."""
     repeated: list[tuple[int, int]] = field(default_factory=list)
     """(result, earlier result): the same tensor."""
     grads_read: list[tuple[Source, bool]] = field(default_factory=list)
     """Tensors whose `.grad` was read at the start, and whether there was one."""
+    made: dict[Storage, int] = field(default_factory=dict)
+    """Output number of the memory that the trace made for results."""
     sought: list[tuple[Edge, Source]] = field(default_factory=list)
     """Edges through which gradients leave the trace, and whose they are."""
 
@@ -72,7 +77,9 @@ class Outcome:
         """What a caller can back-propagate from."""
         found = [r for r in self.results if isinstance(r, Made) and r.edge is not None]
         found += [m for _, m in self.moved]
-        return found + [g for _, g in self.grads if isinstance(g, Made) and g.edge is not None]
+        found += [g for _, g in self.grads if isinstance(g, Made) and g.edge is not None]
+        found += [m.base for m in found if isinstance(m.base, Made) and m.base.edge is not None]
+        return list({id(m): m for m in found}.values())
 
     def lift_inputs(self, outputs: Sequence[Recorded] = ()) -> None:
         """Takes over placeholders that were made since the last time, and large arrays that the code brought in."""
@@ -85,6 +92,26 @@ class Outcome:
             if is_fixed(value) and value.type.nbytes > MAX_LITERAL:
                 self.inputs.append(value)
                 self.sources.append(Source("storage", Storage.unknown(value)))
+
+
+def tensor_of(source: Source, leaves: Sequence[Any]) -> Tensor | None:
+    """The tensor that a source is at a call with these arguments."""
+    kind, ref = source
+    if kind == "arg":
+        return leaves[ref]  # type: ignore[no-any-return]
+    if kind == "outside":
+        return ref  # type: ignore[no-any-return]
+    owner = tensor_of(ref, leaves) if kind == "grad" else None
+    return owner._grad if owner is not None else None
+
+
+def storage_of(source: Source, leaves: Sequence[Any]) -> Storage:
+    """The memory that a source is at a call with these arguments."""
+    if source.kind == "storage":
+        return source.ref  # type: ignore[no-any-return]
+    tensor = tensor_of(source, leaves)
+    assert tensor is not None
+    return tensor._storage
 
 
 def run_traced(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], leaves: Sequence[Any], concrete: bool) -> Outcome:
@@ -113,10 +140,14 @@ class _Reader:
         self.out = Outcome(trace)
         self.argument = {id(t): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
         self.argument_storage = {id(t._storage): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
-        self.storages: dict[int, int] = {}
+        self.storages = self.out.made
+        self.made: dict[int, Made] = {}
+        """By tensor."""
+        self.leaves: list[tuple[Edge, Made]] = []
 
     def read(self, result: Any) -> Outcome:
         out, trace = self.out, self.trace
+        trace.refuse_hooks()
         found, out.structure = flatten(result)
         first: dict[int, int] = {}
         for i, x in enumerate(found):
@@ -138,6 +169,8 @@ class _Reader:
         out.storage_source = self._storage_source
         out.lift_inputs(out.outputs)
         out.sought = [(edge, self._tensor_source(t)) for edge, t in trace.input_edges()]
+        out.sought += [(edge, Source("made", made)) for edge, made in self.leaves]
+        out.met = [(t, t._storage, t._views) for t in trace.met.values() if self._tensor_source(t).kind == "outside"]
         self._watch()
         return out
 
@@ -164,26 +197,22 @@ class _Reader:
             return x
         if x._trace is not self.trace:
             return self._tensor_source(x)
-        edge = x._edge()
-        leaf = x._node is None and x._leaf
-        edge = None if leaf else edge
-        storage = x._storage
-        if storage.trace is not self.trace:
-            base = x._base if x._base is not None and x._base._trace is not self.trace else None
-            return Made(
-                -1,
-                x._views,
-                x._read(),
-                edge,
-                leaf,
-                self._storage_source(storage),
-                self._tensor_source(base) if base is not None else None,
-                x._refusal,
-            )
-        key = id(storage)
-        if key not in self.storages:
-            self.storages[key] = self._output(storage.read())
-        return Made(self.storages[key], x._views, x._read(), edge, leaf)
+        made = self.made.get(id(x))
+        if made is None:
+            edge = x._edge()
+            leaf = x._node is None and x._leaf
+            base = self._result(x._base) if x._base is not None else None
+            source, output = None, -1
+            if x._storage.trace is not self.trace:
+                source = self._storage_source(x._storage)
+            else:
+                output = self.storages.get(x._storage, -1)
+                if output < 0:
+                    output = self.storages[x._storage] = self._output(x._storage.read())
+            made = self.made[id(x)] = Made(output, x._views, x._read(), None if leaf else edge, leaf, source, base, x._refusal)
+            if leaf and edge is not None:
+                self.leaves.append((edge, made))
+        return made
 
     def _output(self, value: Recorded) -> int:
         self.out.outputs.append(value)

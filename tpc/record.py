@@ -59,9 +59,9 @@ def record_plain(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrV
         results: Any = tuple(Tensor(Storage(Recorded(None, (value,), NO_ATTRS, t, i)), t) for i, t in enumerate(type))
     else:
         results = Tensor(Storage(value), type)
+    if STATE.trace is not None:
+        STATE.trace.look(operands)
     if STATE.grad_enabled:
-        if STATE.trace is not None:
-            STATE.trace.look(operands)
         for t in operands:
             if t.__class__ is not Recorded and (t._node is not None or t._leaf or t._base is not None) and t._tracked():
                 make_node(defn, operands, attrs, results, value.loc)
@@ -78,9 +78,9 @@ def record_view_plain(source: Tensor, view: View) -> Tensor:
     """A view of a tensor that is not batched; tangents are not followed."""
     base = source._base if source._base is not None else source
     made = Tensor(source._storage, view.type, (*source._views, view), base)
+    if STATE.trace is not None:
+        STATE.trace.look((source,))
     if STATE.grad_enabled:
-        if STATE.trace is not None:
-            STATE.trace.look((source,))
         made._refusal = source._refusal
         if (source._node is not None or source._leaf or source._base is not None) and source._tracked():
             make_node(view.defn, (source,), view.attrs, made, STATE.loc or user_frame())

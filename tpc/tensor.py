@@ -28,6 +28,15 @@ class View(NamedTuple):
     type: TensorType
 
 
+class _Rearranged:
+    """How often any tensor was given other memory, or another view of it."""
+
+    count = 0
+
+
+REARRANGED = _Rearranged()
+
+
 class Tensor:
     """An n-dimensional array of one dtype that records what is done to it.
 
@@ -256,6 +265,8 @@ class Tensor:
 
     def _snapshot(self) -> Tensor:
         """Another tensor with the value and the history of this moment, that later writes do not reach."""
+        if STATE.trace is not None:
+            STATE.trace.look((self,))
         value = self._read()
         made = Tensor(Storage(value), self._type)
         edge = self._edge()
@@ -343,6 +354,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """An alias without history."""
+        if STATE.trace is not None:
+            STATE.trace.look((self,))
         return Tensor(self._storage, self._type, self._views)
 
     @property
@@ -356,6 +369,7 @@ class Tensor:
             self._storage.write(other._read())
             return
         self._storage, self._type, self._views = other._storage, other._type, other._views
+        REARRANGED.count += 1
 
     def _get_grad(self) -> Tensor | None:
         trace = STATE.trace

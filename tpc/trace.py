@@ -18,11 +18,12 @@ from tpc.outcome import Outcome, run_traced
 from tpc.recording import capture, placeholder
 from tpc.storage import Storage
 from tpc.tensor import Tensor
-from tpc.tree import flatten, unflatten
+from tpc.tree import atom, flatten, unflatten
 
 STAGES = ("recorded", "joint", "forward", "reverse", "optimized", "plan")
 
 
+@atom
 @dataclass(frozen=True, slots=True)
 class Spec:
     """Stands for an argument of which only the type is known."""

@@ -9,6 +9,15 @@ from typing import Any
 _registered: dict[type, tuple[Callable[[Any], tuple[Sequence[Any], Any]], Callable[[Any, Sequence[Any]], Any]]] = {}
 
 
+_atoms: set[type] = set()
+
+
+def atom(kind: type) -> type:
+    """Makes instances of a dataclass leaves; also a decorator."""
+    _atoms.add(kind)
+    return kind
+
+
 def register(kind: type, flatten: Callable[[Any], tuple[Sequence[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any]) -> None:
     """Makes instances of `kind` nodes: `flatten(x) -> (children, aux)`, `unflatten(aux, children) -> x`; aux is compared with ==."""
     _registered[kind] = (flatten, unflatten)
@@ -34,7 +43,7 @@ def _flatten(tree: Any, out: list[Any]) -> Any:
         return (kind, aux, tuple([_flatten(x, out) for x in children]))
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return (kind, tuple([_flatten(x, out) for x in tree]))
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type) and kind not in _atoms:
         names = tuple(f.name for f in dataclasses.fields(tree))
         return (kind, names, tuple([_flatten(getattr(tree, n), out) for n in names]))
     out.append(tree)

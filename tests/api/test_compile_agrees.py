@@ -246,3 +246,119 @@ def test_results_seen_by_numpy_may_be_written() -> None:
         return [y, x.grad]
 
     both(make)
+
+
+@pytest.mark.filterwarnings("ignore:f runs in deferred mode")
+def test_hooks_put_on_tensors_from_outside() -> None:
+    """The hook stayed from the recording on, once, whatever the calls."""
+
+    def make(compile: Any) -> list[Any]:
+        w = parameter()
+
+        @compile
+        def f() -> Any:
+            w.register_hook(lambda g: g * 2)
+            return w * 3
+
+        f()
+        f().sum().backward()
+        return [w.grad]
+
+    both(make)
+
+
+def test_a_hook_that_is_removed_again_is_recorded() -> None:
+    w = parameter()
+
+    @tpc.compile(fullgraph=True)
+    def f() -> None:
+        handle = w.register_hook(lambda g: g * 2)
+        (w * 3).sum().backward()
+        handle.remove()
+
+    f()
+    f()
+    assert w.grad is not None
+    assert w.grad.tolist() == [12, 12, 12]
+    (w * 1).sum().backward()
+    assert w.grad.tolist() == [13, 13, 13]
+
+
+def test_a_result_whose_history_was_used_up_inside() -> None:
+    """Its node led nowhere, so that `grad` found no way to the leaf and gave None."""
+    w = parameter()
+
+    @tpc.compile
+    def f() -> Any:
+        y = w.tanh()
+        y.sum().backward()
+        return y
+
+    with pytest.raises(RuntimeError, match="a second time"):
+        tpc.autograd.grad(f().sum(), w, allow_unused=True)
+
+
+def test_a_tensor_from_outside_in_a_new_shape() -> None:
+    def make(compile: Any) -> list[Any]:
+        w = tpc.arange(3.0)
+        f = compile(lambda: w.sum(0))
+        first = f()
+        w.unsqueeze_(0)
+        second = f()
+        w.data = tpc.full((2, 3), 5.0)
+        return [first, second, f()]
+
+    both(make)
+
+
+def test_a_leaf_that_the_function_makes() -> None:
+    """Gradients of other results did not reach it."""
+
+    def make(compile: Any) -> list[Any]:
+        @compile
+        def f(x: Any) -> Any:
+            w = (x + 1).requires_grad_()
+            return w, (w * x).sum()
+
+        w, y = f(tpc.arange(3.0))
+        y.backward()
+        w.sum().backward()
+        return [w, w.grad]
+
+    both(make)
+
+
+def test_results_that_are_views_of_each_other() -> None:
+    """A write through one of them changed the values of both, and the history of one."""
+
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+
+        @compile
+        def f() -> Any:
+            y = x * 2
+            return y, y[1:]
+
+        y, part = f()
+        part.mul_(3)
+        y.sum().backward()
+        return [y, part, x.grad]
+
+    both(make)
+
+
+def test_views_of_a_tensor_that_is_not_returned() -> None:
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+
+        @compile
+        def f() -> Any:
+            y = x * 2
+            return y[1:], y[:2]
+
+        a, b = f()
+        a.mul_(3)
+        (a.sum() + b.sum()).backward()
+        return [a, b, x.grad]
+
+    both(make)

@@ -75,7 +75,14 @@ def hooks_of(tensor: Tensor, what: str = "hook") -> Hooks:
     edge = tensor._edge()
     if edge is None:
         raise RuntimeError(f"cannot register a {what} on a tensor that doesn't require gradient")
-    return edge[0]._hooks_on(edge[1])
+    hooks = edge[0]._hooks_on(edge[1])
+    _will_change(tensor, hooks)
+    return hooks
+
+
+def _will_change(tensor: Tensor, hooks: Hooks) -> None:
+    if STATE.trace is not None and tensor._trace is not STATE.trace:
+        STATE.trace.hooked(hooks)
 
 
 def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> HookHandle:
@@ -90,6 +97,7 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
     if not tensor.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     hooks: Hooks = tensor.__dict__.setdefault("_post_accumulate", Hooks())
+    _will_change(tensor, hooks)
     return hooks.add(hook)
 
 
