@@ -14,13 +14,14 @@ def schedule(program: Program) -> Program:
     """Puts ops in an order that needs less memory; keeps the given order where none is found.
 
     Before: ``%0 = exp %x``, ``%1 = exp %y``, ``%2 = sum %0``, ``%3 = sum %1``: both exponentials are alive at once. After: each is
-    summed as soon as it is there.
+    summed as soon as it is there. Parameters are updated when nobody reads their old content any more.
     """
     order = _greedy(program)
     if order == list(program.ops):
         return program
     ordered = Program(program.name, program.inputs, program.outputs, order, program.writes)
-    return ordered if plan_memory(ordered).peak_bytes < plan_memory(program).peak_bytes else program
+    donated = [i for i in program.writes if i is not None]
+    return ordered if plan_memory(ordered, donated).peak_bytes < plan_memory(program, donated).peak_bytes else program
 
 
 def _greedy(program: Program) -> list[Op]:
@@ -59,12 +60,14 @@ class _Alive:
     def __init__(self, program: Program) -> None:
         self.root = assign(program).root
         self.left: dict[Value, set[Op]] = {}
-        """For every value that memory is held for, the ops that will still read it or a view of it."""
+        """For every value that memory is held for, the ops that will still read it or a view of it. An input that is written counts: its
+        new content can only take its memory when nobody reads the old one any more."""
         kept = {self.root[v] for v in program.outputs}
+        written = {program.inputs[i] for i in program.writes if i is not None}
         for op in program.ops:
             for value in op.operands:
                 root = self.root[value]
-                if root.op is not None and root.op.operands and root not in kept:
+                if ((root.op is not None and root.op.operands) or root in written) and root not in kept:
                     self.left.setdefault(root, set()).add(op)
 
     def growth(self, op: Op) -> int:
