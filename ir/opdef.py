@@ -40,6 +40,8 @@ class OpDef:
     commutative: bool = False
     random: bool = False
     """Operand 0 is a generator state and the last result the next one."""
+    checks: bool = False
+    """The kernel raises for some values: indices out of bounds, singular matrices; elementwise ops only for integers (division by zero)."""
     foldable: bool = True
     """May be evaluated at compile time on constant operands (not: large results, host code)."""
     cost: float = 1.0

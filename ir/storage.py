@@ -85,11 +85,7 @@ def can_fail(op: Op) -> bool:
     """Whether an op may raise at run time: out of bounds, integer division by zero, user code."""
     if op.body is not None:
         return any(map(can_fail, op.body.ops))
-    defn = op.defn
-    if not op.operands or defn.view or defn.reduction or defn.random or defn.flops is not None:
-        return False
-    risky = "ui" if defn.elementwise else "uib"
-    return not defn.foldable or any(v.type.dtype[0] in risky for v in op.operands)
+    return op.defn.checks and not (op.defn.elementwise and op.operands[0].type.dtype[0] not in "ui")
 
 
 class _Assignment:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tpc.autograd.application import signature_of
 from tpc.autograd.function import Function
 from tpc.body import Body
-from tpc.ir.errors import ParseError
 from tpc.ir.plan import Plan, plan_memory
 from tpc.ir.program import Module, Program
 from tpc.ir.types import TensorType, is_differentiable
@@ -37,15 +37,18 @@ class Spec:
 
 def spec(text: str, requires_grad: bool = False) -> Spec:
     """The spec for a type such as ``f32[64,784]``; ``f32[64,784] grad`` requires grad. `ValueError` for anything else."""
-    from tpc.ir.atoms import read_types
+    from tpc.ir.atoms import Misread, read_types
 
     words = text.split()
     if words[1:] == ["grad"]:
         words, requires_grad = words[:1], True
     try:
-        (type,) = read_types(" ".join(words))
-    except (ParseError, ValueError) as error:
+        found = read_types(" ".join(words))
+    except Misread as error:
         raise ValueError(f"{text!r} is not a spec such as f32[64,784]: {error}") from None
+    if len(found) != 1:
+        raise ValueError(f"{text!r} is not a spec such as f32[64,784]")
+    (type,) = found
     if requires_grad and not is_differentiable(type.dtype):
         raise ValueError(f"{text!r}: only floating and complex arguments can require grad")
     return Spec(type, requires_grad)
@@ -61,7 +64,7 @@ def trace(function: Callable[..., Any] | type[Function], *args: Any, memory_budg
     name = getattr(function, "__name__", type(function).__name__)
     if isinstance(function, type) and issubclass(function, Function):
         args = tuple(Spec(a.type, is_differentiable(a.type.dtype)) if isinstance(a, Spec) else a for a in args)
-        named_by: Callable[..., Any] = function.forward
+        named_by: Any = Parameters(function)
         function = function.apply
     else:
         named_by = function
@@ -72,6 +75,16 @@ def trace(function: Callable[..., Any] | type[Function], *args: Any, memory_budg
     outcome = run_traced(function, args, kwargs, given, concrete)
     names = input_names(named_by, outcome, args, kwargs)
     return Traced(name, outcome, names, memory_budget)
+
+
+class Parameters:
+    """Stands for a Function where its parameters are asked for: those of forward, without ctx."""
+
+    def __init__(self, function: type[Function]) -> None:
+        self.__signature__ = signature_of(function.forward, function.setup_context is not Function.setup_context)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Never called; `inspect.signature` asks that it could be."""
 
 
 def _argument(x: Any) -> Any:

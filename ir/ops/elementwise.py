@@ -16,10 +16,17 @@ def _unary(name: str, kinds: str, what: str, cost: float, promotion: Promotion =
 
 
 def _binary(
-    name: str, kinds: str, what: str, cost: float = 1.0, promotion: Promotion = "same", result: str | None = None, commutative: bool = False
+    name: str,
+    kinds: str,
+    what: str,
+    cost: float = 1.0,
+    promotion: Promotion = "same",
+    result: str | None = None,
+    commutative: bool = False,
+    checks: bool = False,
 ) -> OpDef:
     rule = elementwise(name, kinds, what, result)
-    return define(OpDef(name, ("a", "b"), rule, promotion=promotion, elementwise=True, commutative=commutative, cost=cost))
+    return define(OpDef(name, ("a", "b"), rule, promotion=promotion, elementwise=True, commutative=commutative, cost=cost, checks=checks))
 
 
 def _float(name: str, cost: float) -> OpDef:
@@ -69,9 +76,9 @@ add = _binary("add", ANY, "every dtype", commutative=True)
 sub = _binary("sub", NUMBERS, "numbers")
 mul = _binary("mul", ANY, "every dtype", commutative=True)
 div = _binary("div", INEXACT, "floating and complex dtypes", 2.0, "float")
-floor_divide = _binary("floor_divide", "uif", "real numbers", 4.0)
-remainder = _binary("remainder", "uif", "real numbers", 4.0)
-fmod = _binary("fmod", "uif", "real numbers", 4.0)
+floor_divide = _binary("floor_divide", "uif", "real numbers", 4.0, checks=True)
+remainder = _binary("remainder", "uif", "real numbers", 4.0, checks=True)
+fmod = _binary("fmod", "uif", "real numbers", 4.0, checks=True)
 pow_ = _binary("pow", NUMBERS, "numbers", 12.0)
 atan2 = _binary("atan2", FLOATING, "floating dtypes", 15.0, "float")
 maximum = _binary("maximum", REAL, "real numbers", commutative=True)

@@ -43,8 +43,8 @@ def _index_put(types: Types, attrs: Attrs) -> TensorType:
     return x
 
 
-index = define(OpDef("index", ("x", "*indices"), _index, ("axes",), cost=2.0))
-index_put = define(OpDef("index_put", ("x", "values", "*indices"), _index_put, ("axes", "accumulate"), into=0, cost=2.0))
+index = define(OpDef("index", ("x", "*indices"), _index, ("axes",), cost=2.0, checks=True))
+index_put = define(OpDef("index_put", ("x", "values", "*indices"), _index_put, ("axes", "accumulate"), into=0, cost=2.0, checks=True))
 
 
 def _fits_except(op: str, types: Types, dim: int, inner: TensorType, outer: TensorType, what: str) -> None:
@@ -87,10 +87,10 @@ def _scatter_reduce(types: Types, attrs: Attrs) -> TensorType:
     return _scatter_rule("scatter_reduce", types, attrs)
 
 
-gather = define(OpDef("gather", ("x", "index"), _gather, ("dim",), cost=2.0))
-scatter = define(OpDef("scatter", ("x", "index", "src"), _scatter, ("dim",), into=0, cost=2.0))
+gather = define(OpDef("gather", ("x", "index"), _gather, ("dim",), cost=2.0, checks=True))
+scatter = define(OpDef("scatter", ("x", "index", "src"), _scatter, ("dim",), into=0, cost=2.0, checks=True))
 scatter_reduce = define(
-    OpDef("scatter_reduce", ("x", "index", "src"), _scatter_reduce, ("dim", "reduce", "include_self"), into=0, cost=4.0)
+    OpDef("scatter_reduce", ("x", "index", "src"), _scatter_reduce, ("dim", "reduce", "include_self"), into=0, cost=4.0, checks=True)
 )
 
 
@@ -133,7 +133,7 @@ def _nonzero(types: Types, attrs: Attrs) -> TensorType:
     return tensor_type("i64", (count, types[0].rank))
 
 
-index_select = define(OpDef("index_select", ("x", "index"), _index_select, ("dim",), cost=2.0))
-index_add = define(OpDef("index_add", ("x", "index", "src"), _index_add, ("dim",), into=0, cost=4.0))
-masked_scatter = define(OpDef("masked_scatter", ("x", "mask", "src"), _masked_scatter, into=0, cost=4.0))
-nonzero = define(OpDef("nonzero", ("mask",), _nonzero, ("count",), foldable=False, cost=4.0))
+index_select = define(OpDef("index_select", ("x", "index"), _index_select, ("dim",), cost=2.0, checks=True))
+index_add = define(OpDef("index_add", ("x", "index", "src"), _index_add, ("dim",), into=0, cost=4.0, checks=True))
+masked_scatter = define(OpDef("masked_scatter", ("x", "mask", "src"), _masked_scatter, into=0, cost=4.0, checks=True))
+nonzero = define(OpDef("nonzero", ("mask",), _nonzero, ("count",), foldable=False, cost=4.0, checks=True))

@@ -76,7 +76,8 @@ def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kw
 
 
 @lru_cache(maxsize=None)
-def _signature(forward: Any, split: bool) -> inspect.Signature:
+def signature_of(forward: Any, split: bool) -> inspect.Signature:
+    """The parameters of a forward that calls of apply fill: without ctx."""
     signature = inspect.signature(forward)
     if split:
         return signature
@@ -88,7 +89,7 @@ def _signature(forward: Any, split: bool) -> inspect.Signature:
 
 def _bound(cls: Any, split: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional arguments with keywords at their place (split style: defaults too); keyword-only ones stay keywords."""
-    signature = _signature(cls.forward, split)
+    signature = signature_of(cls.forward, split)
     parameters = signature.parameters
     try:
         bound = signature.bind(*args, **kwargs)

@@ -129,7 +129,7 @@ class Pass:
         if node._pre_hooks:
             grads = _pre_hooks(node, grads)
         STATE.scope = Scope(node.name(), node._sequence, self.scope)
-        STATE.loc = node._loc
+        STATE.loc = None if node._runs_user_code else node._loc
         sent = _watched(node, grads) if STATE.anomaly else validated(node, node._run(grads))
         STATE.scope, STATE.loc = self.scope, None
         if node._post_hooks:

@@ -16,6 +16,7 @@ from tpc.tensor import Tensor
 class FunctionNode(Node):
     """One application. Attributes that users set live in its `__dict__`."""
 
+    _runs_user_code = True
     _takes_real_part = False
     _forward_cls: Any
     _is_legacy = False

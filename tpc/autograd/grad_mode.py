@@ -123,9 +123,7 @@ class inference_mode(Switch):  # noqa: N801 - PyTorch's spelling
 
     def __enter__(self) -> None:
         self.outer.append((STATE.grad_enabled, STATE.inference))
-        if self.mode:
-            STATE.grad_enabled = False
-        STATE.inference = self.mode
+        STATE.grad_enabled, STATE.inference = not self.mode, self.mode
 
     def __exit__(self, *exc: object) -> None:
         STATE.grad_enabled, STATE.inference = self.outer.pop()

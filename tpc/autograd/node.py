@@ -68,6 +68,8 @@ class Node:
     """The user's line that made the node."""
     _depth = 0
     """How many vmaps were active where the history behind the node began."""
+    _runs_user_code = False
+    """Whether what the node records comes from lines of the user's backward."""
     _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 

@@ -30,6 +30,12 @@ class SavedTensor:
         self.is_output = is_output
         self.slot = slot
         self.type = tensor._type
+        if tensor._storage.inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked "
+                "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `tpc.no_grad()` "
+                "instead of `tpc.inference_mode()`."
+            )
         hooks = STATE.saved_hooks
         if hooks is not None:
             self._pack(tensor, hooks)

@@ -191,7 +191,20 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     integral = isinstance(input, Tensor) and category(input._type.dtype) < 2
     if integral and isinstance(exponent, int) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if exponent.__class__ in (int, float) and isinstance(input, Tensor) and not (integral and exponent.__class__ is float):
+        known = _POWERS.get(exponent)
+        if known is not None and input._type.dtype != "bool" and not (integral and exponent < 1):
+            return stored(known(input), out)
     return stored(record(ops.pow_, (input, exponent)), out)
+
+
+_POWERS: dict[float, Callable[[Tensor], Tensor]] = {
+    2: square,
+    3: lambda x: mul(square(x), x),
+    0.5: sqrt,
+    -1: reciprocal,
+}
+"""Exponents that have a cheaper form, the one PyTorch takes too."""
 
 
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
