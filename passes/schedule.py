@@ -30,7 +30,7 @@ def _greedy(program: Program) -> list[Op]:
     position = {op: n for n, op in enumerate(program.ops)}
     readers = users(program)
     waiting = {op: len({v for v in op.operands if v.op is not None}) for op in program.ops}
-    heap: list[tuple[int, int]] = []
+    heap: list[tuple[tuple[int, bool], int]] = []
     done: set[Op] = set()
     order: list[Op] = []
     for op in program.ops:
@@ -60,27 +60,40 @@ class _Alive:
     def __init__(self, program: Program) -> None:
         self.root = assign(program).root
         self.left: dict[Value, set[Op]] = {}
-        """For every value that memory is held for, the ops that will still read it or a view of it. An input that is written counts: its
-        new content can only take its memory when nobody reads the old one any more."""
+        """For every value that memory is held for, and every input that is written, the ops that will still read it or a view of it."""
+        self.written: dict[Value, Value] = {}
+        """The input whose new content a value is: it takes the memory of the old content when nobody reads that any more."""
+        for value, number in zip(program.outputs, program.writes, strict=True):
+            if number is not None and value.op is not None and self.root[value] is value and value.type == program.inputs[number].type:
+                self.written[value] = program.inputs[number]
+        self.writer = {old: new.op for new, old in self.written.items() if new.op is not None}
         kept = {self.root[v] for v in program.outputs}
-        written = {program.inputs[i] for i in program.writes if i is not None}
         for op in program.ops:
             for value in op.operands:
                 root = self.root[value]
-                if ((root.op is not None and root.op.operands) or root in written) and root not in kept:
+                if root in self.writer or (root.op is not None and root.op.operands and root not in kept):
                     self.left.setdefault(root, set()).add(op)
 
-    def growth(self, op: Op) -> int:
-        """Bytes of what the op makes less bytes of what nobody reads after it."""
-        made = sum(v.type.nbytes for v in op.results if self.root[v] is v) if op.operands else 0
-        return made - sum(root.type.nbytes for root in self._read(op) if self.left[root] == {op})
+    def growth(self, op: Op) -> tuple[int, bool]:
+        """Bytes of what the op makes less bytes of what nobody reads after it; then whether it writes something that others still read."""
+        made, early = 0, False
+        for value in op.results if op.operands else ():
+            if self.root[value] is value:
+                held = value not in self.written or not self.left.get(self.written[value], set()) <= {op}
+                made += value.type.nbytes if held else 0
+                early = early or (held and value in self.written)
+        gone = [root for root in self._read(op) if root.op is not None and self.left[root] == {op}]
+        return made - sum(root.type.nbytes for root in gone), early
 
     def run(self, op: Op) -> list[Op]:
-        """Takes note that an op has run; the ops whose growth changes by it: the last readers of what it read."""
+        """Takes note that an op has run; the ops whose growth changes by it: the last readers of what it read, or who overwrites it."""
         changed: list[Op] = []
         for root in self._read(op):
             self.left[root].discard(op)
-            if len(self.left[root]) == 1:
+            writer = self.writer.get(root)
+            if writer is not None and self.left[root] <= {writer}:
+                changed.append(writer)
+            elif len(self.left[root]) == 1:
                 changed.extend(self.left[root])
         return changed
 
