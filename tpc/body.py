@@ -141,7 +141,8 @@ class Body:
         if found is None:
             full = self.reverses.get((True,) * len(self.tracked))
             gone = full.uses.readers & freed if full is not None else frozenset()
-            found = self.exhausting[freed] = all(made.edge is not None and not gone.isdisjoint(reached(made.edge[0])) for made in self.tracked)
+            ends = [made.edge[0] for made in self.tracked if made.edge is not None]
+            found = self.exhausting[freed] = all(not gone.isdisjoint(reached(end)) for end in ends)
         return found
 
     def inputs_grew(self) -> None:
@@ -299,8 +300,8 @@ class BodyNode(Node):
 
     def _complain(self, what: str, found: int, expected: int) -> None:
         raise RuntimeError(
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} of {self.name()} is at "
-            f"version {found}; expected version {expected} instead. Hint: write a clone, or write it before the call."
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} of {self.name()} "
+            f"is at version {found}; expected version {expected} instead. Hint: write a clone, or write it before the call."
         )
 
     def _differentiable(self, pattern: tuple[bool, ...], grads: Grads) -> Sequence[Any]:

@@ -90,7 +90,7 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "is_signed": lambda x: x.dtype.is_signed,
     "is_conj": lambda x: False,
     "is_neg": lambda x: False,
-    "is_inference": lambda x: False,
+    "is_inference": lambda x: x._storage.inference,
 }
 
 def _inverted(self: Tensor) -> Tensor:

@@ -22,15 +22,16 @@ class Storage:
     """One current `Recorded` value and the number of writes so far.
 
     `trace` is the trace the storage was made in (None outside). `shared` is the array that NumPy code sees too:
-    such memory is read by copy at recording time and written at once.
+    such memory is read by copy at recording time and written at once. `inference` says that it was made under `inference_mode`.
     """
 
-    __slots__ = ("__weakref__", "shared", "trace", "value", "version")
+    __slots__ = ("__weakref__", "inference", "shared", "trace", "value", "version")
 
     def __init__(self, value: Recorded, shared: np.ndarray | None = None) -> None:
         self.value = value
         self.version = 0
         self.shared = shared
+        self.inference = STATE.inference
         self.trace: Trace | None = STATE.trace
         if value.data is None and self.trace is None:
             pending = STATE.pending
@@ -44,7 +45,7 @@ class Storage:
     def unknown(cls, value: Recorded) -> Storage:
         """Memory that no array stands behind: the argument of a trace from types."""
         made = cls.__new__(cls)
-        made.value, made.version, made.shared, made.trace = value, 0, None, None
+        made.value, made.version, made.shared, made.trace, made.inference = value, 0, None, None, False
         return made
 
     def read(self) -> Recorded:
@@ -134,6 +135,7 @@ class Alias(Storage):
     def __init__(self, target: Storage) -> None:
         self.target = target
         self.trace = target.trace
+        self.inference = target.inference
         self.version = 0
 
     def read(self) -> Recorded:

@@ -233,6 +233,8 @@ class Tensor:
             return
         if value and not is_differentiable(self._type.dtype):
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if value and self._storage.inference and not STATE.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         trace = STATE.trace
         if trace is not None and self._trace is not trace:
             trace.remember(self, "_leaf")
@@ -297,7 +299,12 @@ class Tensor:
     # --- writing ---
 
     def _refuse_write(self, new: Tensor) -> None:
-        """Raises where PyTorch forbids writing this tensor in place while recording is on."""
+        """Raises where PyTorch forbids writing this tensor in place."""
+        if self._storage.inference and not STATE.inference:
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
+                "before doing inplace update."
+            )
         if not STATE.grad_enabled:
             return
         if self._refusal is not None and (self._tracked() or new._tracked() or CUSTOM_VIEW in self._refusal):

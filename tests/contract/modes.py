@@ -1,6 +1,6 @@
 """What the tests of the contract share: three modes to run a function in, and short ways to write Functions and tensors.
 
-A test named `test_NNN_...` holds item NNN of the contract. One whose docstring says "Difference:" states where tpc means to differ from PyTorch.
+A test named `test_NNN_...` holds item NNN of the contract; "Difference:" in its docstring states where tpc means to differ from PyTorch.
 """
 
 from __future__ import annotations

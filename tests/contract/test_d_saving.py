@@ -163,7 +163,7 @@ def test_049_version_check_on_read(mode: Mode, write: str):
         WRITES[write](x, y)
         return y
 
-    with pytest.raises(RuntimeError, match="modified by an inplace operation.*is at version 1; expected version 0 instead"):
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*is at version 1; expected version 0 instead"):
         mode.backward(written, leaf(1.0, 2.0))
 
 

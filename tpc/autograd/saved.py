@@ -32,9 +32,9 @@ class SavedTensor:
         self.type = tensor._type
         if tensor._storage.inference:
             raise RuntimeError(
-                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked "
-                "by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `tpc.no_grad()` "
-                "instead of `tpc.inference_mode()`."
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+                "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+                "`tpc.no_grad()` instead of `tpc.inference_mode()`."
             )
         hooks = STATE.saved_hooks
         if hooks is not None:
@@ -95,8 +95,8 @@ class SavedTensor:
         if self.tensor._node is not None:
             maker = f", which is output {self.tensor._slot} of {self.tensor._node.name()},"
         raise RuntimeError(
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: [tpc.{_kind(self.type.dtype)} "
-            f"{list(self.type.shape)}]{maker} is at version {found}; expected version {self.version} instead. It was saved by "
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[tpc.{_kind(self.type.dtype)} {list(self.type.shape)}]{maker} is at version {found}; expected version {self.version} instead. It was saved by "
             f"{node._described()}. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tpc.autograd.set_detect_anomaly(True)."
         )
