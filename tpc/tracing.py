@@ -188,6 +188,10 @@ class Trace:
             raise Untraceable(
                 f"the value of a tensor was asked for at {where}, but tpc.trace has only its type; use tpc.where instead of a branch"
             )
+        if self._depends_on_gradients(value):
+            raise Untraceable(
+                f"the value of a tensor that depends on a gradient from outside was asked for at {where}: backward is recorded before there is one"
+            )
         array = self.peek(value)
         if depends and array.size > GUARD_ELEMENTS:
             raise Untraceable(
@@ -215,6 +219,9 @@ class Trace:
     def _depends_on_inputs(self, value: Recorded) -> bool:
         inputs = {id(p) for p in self.placeholders.values()}
         return any(id(v) in inputs for v in collect([value], through_data=True))
+
+    def _depends_on_gradients(self, value: Recorded) -> bool:
+        return any(v.defn is None and not v.operands and v.data is None for v in collect([value]))
 
 
 @contextmanager

@@ -94,6 +94,13 @@ class FunctionNode(Node):
         return unpacked
 
     @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor | None, ...]:
+        """What keeps each saved tensor; has `register_hooks(pack, unpack)`."""
+        if self._freed:
+            raise RuntimeError(f"{SECOND_TIME} (saved by {self._described()})")
+        return self._kept or ()
+
+    @property
     def saved_variables(self) -> tuple[Tensor | None, ...]:
         """Old name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)

@@ -53,6 +53,13 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's spelling
         super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
 
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801 - PyTorch's spelling
+    """Saved tensors may be written afterwards: backward gets the values that they had when they were saved."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda t: t.detach()._snapshot(), lambda t: t)
+
+
 class disable_saved_tensors_hooks:  # noqa: N801 - PyTorch's spelling
     """Within the block, entering `saved_tensors_hooks` is a `RuntimeError` with this message."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tpc.state import STATE
@@ -49,7 +50,7 @@ class SavedTensor:
     def _pack(self, tensor: Tensor, hooks: tuple[Any, Any]) -> None:
         pack, self.unpack_hook = hooks
         self.edge = None if self.is_output else tensor._edge()
-        given = tensor.detach() if self.is_output else tensor
+        given = tensor
         before = given._version
         grad_enabled, STATE.grad_enabled = STATE.grad_enabled, False
         outer, STATE.saved_hooks = STATE.saved_hooks, None
@@ -57,12 +58,22 @@ class SavedTensor:
             self.packed = pack(given)
         finally:
             STATE.grad_enabled, STATE.saved_hooks = grad_enabled, outer
+        if self.packed is given and self.is_output:
+            self.packed = tensor.detach()  # A node does not hold itself; reading gives the history back.
         if given._version != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by "
                 "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
                 "operations on the input to a pack hook."
             )
+
+    def register_hooks(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        """Packs the tensor now; `RuntimeError` where it has hooks already."""
+        if self.unpack_hook is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+            )
+        self._pack(self.tensor, (pack_hook, unpack_hook))
 
     def unpack(self, node: Node) -> Tensor:
         """The tensor; `RuntimeError` where it was written since."""
