@@ -19,4 +19,7 @@ def _(op: Op) -> Run:
             return copied(np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16), out)
 
         return half
+    if op.results[0].type.dtype[0] in "fc" and all(v.type.rank == 2 for v in op.operands):
+        # The same BLAS calls by a shorter way: a microsecond less, and BLAS also where one size is 1.
+        return np.dot
     return np.matmul

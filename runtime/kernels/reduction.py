@@ -31,7 +31,7 @@ def summing(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool, dtype
     """A kernel for the sum over some axes. Along the last axis NumPy adds pairwise, but along others one row after the other."""
 
     def plain(x: np.ndarray, out: np.ndarray | None = None) -> Any:
-        return add(x, axis=axes, dtype=dtype, out=out, keepdims=keepdims)
+        return add(x, axes, dtype, out, keepdims)
 
     if len(axes) != 1 or axes[0] == len(shape) - 1 or shape[axes[0]] < CASCADE or dtype.kind not in "fc":
         return plain
