@@ -37,7 +37,8 @@ class Adam(Optimizer):
         )
 
     def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        names = ("step", "exp_avg", "exp_avg_sq")
+        return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
 
     def update(self, p: Any, grad: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -53,10 +54,10 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"].copy_(maximum(state["max_exp_avg_sq"], square))
             square = state["max_exp_avg_sq"]
-        # m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps), with the scalar factors gathered.
-        rate = lr / (1 - beta1**step)
+        # lr * m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps), with the scalar factors gathered: a pass less over the parameters.
         root = (1 - beta2**step).sqrt()
-        p.sub_(rate * mean / (square.sqrt() / root + group["eps"]))
+        rate = lr / (1 - beta1**step) * root
+        p.sub_(mean / (square.sqrt() + group["eps"] * root) * rate)
 
 
 class AdamW(Adam):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tpc.autograd.grad_mode import enable_grad, no_grad
+from tpc.dtype import float64
 from tpc.functions.factories import tensor, zeros_like
 from tpc.record import scalar_tensor
 from tpc.tensor import Tensor
@@ -29,7 +30,8 @@ class Group(dict[str, Any]):
 
 
 def _scalar(value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) else tensor(float(value))
+    # In double precision, so that the number is read back as it was given. Beside a parameter's dtype, that of a 0-d tensor does not count.
+    return value if isinstance(value, Tensor) else tensor(float(value), dtype=float64)
 
 
 class Optimizer:
@@ -69,12 +71,11 @@ class Optimizer:
             self.state[p] = self.initial_state(p, made)
 
     def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Zeros for each name in `STATE`, and a step count."""
-        state = {name: zeros_like(p) for name in self.state_names(group)}
-        return {"step": scalar_tensor(0.0, "f32").clone(), **state}
+        """Zeros for each name in `state_names`: of the parameter's shape, but for the number of steps."""
+        return {n: scalar_tensor(0.0, "f64").clone() if n == "step" else zeros_like(p) for n in self.state_names(group)}
 
     def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        """Which state tensors a parameter of this group has."""
+        """Which state tensors a parameter of this group has; ``step`` counts its updates, for those who need to know."""
         return self.STATE
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -96,8 +97,10 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        self.state[p]["step"].add_(1)
-                        self.update(p, p.grad, self.state[p], group)
+                        state = self.state[p]
+                        if "step" in state:
+                            state["step"].add_(1)
+                        self.update(p, p.grad, state, group)
         return loss
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Tensor], group: Mapping[str, Any]) -> None:

@@ -41,7 +41,9 @@ class SGD(Optimizer):
         super().__init__(params, settings)
 
     def state_names(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        return ("momentum_buffer",) if group["momentum"] else ()
+        if not group["momentum"]:
+            return ()
+        return ("step", "momentum_buffer") if group["dampening"] else ("momentum_buffer",)
 
     def update(self, p: Tensor, grad: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         grad = -grad if group["maximize"] else grad
