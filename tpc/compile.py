@@ -90,7 +90,7 @@ class Compiled:
             leaves, structure = flatten((args, kwargs))
         if self.arrangement != REARRANGED.count:
             self._drop_rearranged()
-        key = (structure, STATE.grad_enabled, STATE.saved_hooks, *[_kind(x) for x in leaves])
+        key = (structure, STATE.grad_enabled, STATE.inference, STATE.saved_hooks, *[_kind(x) for x in leaves])
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):

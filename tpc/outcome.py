@@ -69,6 +69,8 @@ class Outcome:
     """Tensors whose `.grad` was read at the start, and whether there was one."""
     made: dict[Storage, int] = field(default_factory=dict)
     """Output number of the memory that the trace made for results."""
+    inference: set[int] = field(default_factory=set)
+    """Those of them that were made in inference mode."""
     sought: list[tuple[Edge, Source]] = field(default_factory=list)
     """Edges through which gradients leave the trace, and whose they are."""
 
@@ -209,6 +211,8 @@ class _Reader:
                 output = self.storages.get(x._storage, -1)
                 if output < 0:
                     output = self.storages[x._storage] = self._output(x._storage.read())
+                    if x._storage.inference:
+                        self.out.inference.add(output)
             made = self.made[id(x)] = Made(output, x._views, x._read(), None if leaf else edge, leaf, source, base, x._refusal)
             if leaf and edge is not None:
                 self.leaves.append((edge, made))

@@ -83,6 +83,7 @@ class Results:
         if storage is None:
             type = self.outcome.outputs[x.output].type
             storage = self.storages[x.output] = Storage(Recorded(None, (), NO_ATTRS, type, 0, self.outs[x.output]))
+            storage.inference = x.output in self.outcome.inference
         return Tensor(storage, x.value.type, x.views, self.tensor(x.base))
 
     def _history(self, x: Made) -> Edge:

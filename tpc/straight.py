@@ -19,6 +19,7 @@ from tpc.body import SpentNode
 from tpc.outcome import Made, Outcome, Source, tensor_of
 from tpc.recording import NO_ATTRS, Recorded, leaf
 from tpc.runtime.code import Code
+from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor
 from tpc.tree import LEAF, unflatten
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 MISS: Any = object()
 """What the function gives where the tensors do not stand as they stood when the variant was recorded."""
 
-_DESCRIPTION = {"trace", "inputs", "sources", "outputs", "structure", "storage_source", "sought", "met", "made"}
+_DESCRIPTION = {"trace", "inputs", "sources", "outputs", "structure", "storage_source", "sought", "met", "made", "inference"}
 _WRITTEN_OUT = {"results", "repeated", "writes", "touched", "grads", "watched", "plain", "grads_read"}
 
 
@@ -170,6 +171,9 @@ class _Lines:
             if x.output not in self.made:
                 self.made.add(x.output)
                 self.code.line(f"n{x.output} = Storage({self._value(x.output)})")
+                is_inference = x.output in self.outcome.inference
+                if is_inference != STATE.inference:
+                    self.code.line(f"n{x.output}.inference = {is_inference}")
             type, views = self.code.bind("c", x.value.type), f", {self.code.bind('c', x.views)}" if x.views else ""
             self.code.line(f"{name} = Tensor(n{x.output}, {type}{views})")
             if x.edge is not None:

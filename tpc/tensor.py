@@ -263,6 +263,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self._storage.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._storage.current_version()
 
     def _snapshot(self) -> Tensor:
@@ -365,6 +367,12 @@ class Tensor:
             STATE.trace.look((self,))
         return Tensor(self._storage, self._type, self._views)
 
+    def _rearrange(self, other: Tensor) -> None:
+        """Sees the memory that `other` sees, as it does."""
+        self._storage, self._type, self._views = other._storage, other._type, other._views
+        self._read_from = self._read_value = None
+        REARRANGED.count += 1
+
     @property
     def data(self) -> Tensor:
         return Tensor(Alias(self._storage), self._type, self._views)
@@ -375,8 +383,7 @@ class Tensor:
         if trace is not None:
             self._storage.write(other._read())
             return
-        self._storage, self._type, self._views = other._storage, other._type, other._views
-        REARRANGED.count += 1
+        self._rearrange(other)
 
     def _get_grad(self) -> Tensor | None:
         trace = STATE.trace

@@ -34,7 +34,7 @@ class _Push:
         self.given = [
             g._snapshot() if g is not None and any(t is d for d in self.dirty) else g for g, t in zip(self.given, self.slots, strict=True)
         ]
-        versions = [g._version if g is not None else 0 for g in self.given]
+        versions = [g._storage.current_version() if g is not None else 0 for g in self.given]
         returned = self._call()
         if len(returned) != len(self.outputs):
             raise RuntimeError(
@@ -95,7 +95,7 @@ class _Push:
             if not isinstance(t, Tensor) or given is None or t._storage is not output._storage:
                 continue
             if any(t is d for d in self.dirty):
-                if tangent._storage is not given._storage or given._version == version:
+                if tangent._storage is not given._storage or given._storage.current_version() == version:
                     raise RuntimeError(
                         f"{self.cls.__name__}: An inplace custom Function is not modifying the forward mode gradients inplace. If the "
                         "forward is "

@@ -51,7 +51,7 @@ class SavedTensor:
         pack, self.unpack_hook = hooks
         self.edge = None if self.is_output else tensor._edge()
         given = tensor
-        before = given._version
+        before = given._storage.current_version()
         grad_enabled, STATE.grad_enabled = STATE.grad_enabled, False
         outer, STATE.saved_hooks = STATE.saved_hooks, None
         try:
@@ -60,7 +60,7 @@ class SavedTensor:
             STATE.grad_enabled, STATE.saved_hooks = grad_enabled, outer
         if self.packed is given and self.is_output:
             self.packed = tensor.detach()  # A node does not hold itself; reading gives the history back.
-        if given._version != before:
+        if given._storage.current_version() != before:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by "
                 "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
