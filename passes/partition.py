@@ -45,11 +45,18 @@ def plan_saved(program: Program, memory_budget: float = 1.0) -> list[Choice]:
 
 
 def reverse_phase(program: Program) -> set[Op]:
-    """The ops of backward nodes and whatever depends on one."""
-    late: set[Op] = set()
+    """The ops of backward nodes, whatever depends on one, and what only such dependents read: the updates of an optimiser."""
+    backward = {op for op in program.ops if any(map(REVERSE_SCOPE.search, op.scopes))}
+    late = set(backward)
     for op in program.ops:
-        if any(map(REVERSE_SCOPE.search, op.scopes)) or any(v.op in late for v in op.operands):
+        if any(v.op in late for v in op.operands):
             late.add(op)
+    needed = {v.op for v in program.outputs} | {v.op for op in backward for v in op.operands}
+    for op in reversed(program.ops):
+        if op not in late and op not in needed:
+            late.add(op)
+        elif op not in late:
+            needed.update(v.op for v in op.operands)
     return late
 
 

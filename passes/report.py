@@ -9,7 +9,7 @@ from tpc.ir.plan import plan_memory
 from tpc.ir.program import Loc, Op, Program, Value
 from tpc.ir.types import TensorType
 from tpc.ir.uses import users
-from tpc.passes.partition import plan_saved, reverse_phase
+from tpc.passes.partition import REVERSE_SCOPE, plan_saved, reverse_phase
 from tpc.passes.saved import Choice, Decision
 
 
@@ -64,8 +64,9 @@ class Fused:
 
 
 def saved_tensors(program: Program, memory_budget: float = 1.0) -> tuple[Saved, ...]:
-    """What lives from forward to reverse in a training step, as `partition` decides it."""
-    return describe(plan_saved(program, memory_budget), program, reverse_phase(program))
+    """What lives from forward to reverse in a training step, as `partition` decides it. What updates alone read is not for backward."""
+    described = describe(plan_saved(program, memory_budget), program, reverse_phase(program))
+    return tuple(s for s in described if not s.readers or any(REVERSE_SCOPE.search(scope) for r in s.readers for scope in r.scopes))
 
 
 def describe(choices: Iterable[Choice], program: Program, late: Collection[Op]) -> tuple[Saved, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from types import FunctionType
 from typing import Any
 
 from tpc.outcome import Outcome, Source
@@ -70,6 +71,8 @@ def _reachable(function: Any) -> Iterator[tuple[str, Tensor]]:
         seen.add(id(x))
         if isinstance(x, Tensor):
             yield path, x
+        elif isinstance(x, FunctionType):
+            queue.extend((name, child, depth + 1) for name, child, _ in _roots(x) if depth < MAX_DEPTH)
         elif depth < MAX_DEPTH:
             queue.extend((f"{path}.{k}" if path else str(k), child, depth + 1) for k, child in _children(x))
 
@@ -97,6 +100,6 @@ def _children(x: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(x, (list, tuple)):
         yield from enumerate(x)
     elif isinstance(x, Mapping):
-        yield from ((k, v) for k, v in x.items() if isinstance(k, (str, int)))
+        yield from ((k if isinstance(k, (str, int)) else i, v) for i, (k, v) in enumerate(x.items()))
     elif not isinstance(x, type) and hasattr(x, "__dict__") and type(x).__module__ != "builtins":
         yield from vars(x).items()

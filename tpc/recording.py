@@ -8,8 +8,10 @@ how it was made.
 from __future__ import annotations
 
 import base64
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from types import CodeType
@@ -164,7 +166,14 @@ def resolve_loc(where: Any) -> Loc | None:
         if start <= instruction < end and number is not None:
             line = number
             break
-    return Loc(code.co_filename, line, code.co_qualname)
+    return Loc(_shown(code.co_filename), line, code.co_qualname)
+
+
+@lru_cache(maxsize=1024)
+def _shown(path: str) -> str:
+    """The path as people see it: relative where it lies below the working directory."""
+    below = os.path.relpath(path) if os.path.isabs(path) else path
+    return path if below.startswith("..") else below
 
 
 MAX_LITERAL = 4096
