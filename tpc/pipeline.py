@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Sequence
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import numpy as np
 from tpc import config
 from tpc.ir.program import Program
 
-log = logging.getLogger("tpc.pipeline")
 _dumps = count()
 
 
@@ -32,7 +29,7 @@ def optimized(program: Program, memory_budget: float = 1.0, only: Collection[str
     passes = standard(evaluate, memory_budget, config.skip)
     if only is not None:
         passes = tuple(p for p in passes if pass_name(p) in only)
-    watch = _Dump(program.name, Path(config.dump)) if config.dump else None
+    watch = _Dump(program.name, config.dump) if config.dump else None
     return run(program, passes, watch=watch, verify=verify if config.verify else None)
 
 
@@ -46,12 +43,14 @@ def compile_program(program: Program, donate: Collection[int] = ()) -> Any:
 class _Dump:
     """Writes `03-f-cse.tir` into a folder for each pass that changed the text."""
 
-    def __init__(self, program: str, folder: Path) -> None:
+    def __init__(self, program: str, folder: str) -> None:
+        from pathlib import Path
+
         self.prefix = f"{next(_dumps):04d}-{program}"
-        self.folder = folder
+        self.folder = Path(folder)
         self.step = 0
         self.last = ""
-        folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
 
     def __call__(self, name: str, program: Program) -> None:
         text = str(program)

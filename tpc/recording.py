@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -126,8 +125,10 @@ def _literal(value: Any, dtype: str) -> bool | int | float | complex:
 
 # --- where a recorded op comes from -------------------------------------------------------------
 
-_HOUSE = str(Path(__file__).parent) + "/"
-_ROOMS = tuple(str(Path(_HOUSE, room).resolve()) + "/" for room in ("ir", "passes", "runtime")) + (_HOUSE,)
+_HOUSE = os.path.dirname(__file__)
+_ROOMS = tuple(
+    os.path.join(folder, "") for folder in (_HOUSE, *[os.path.realpath(os.path.join(_HOUSE, r)) for r in ("ir", "passes", "runtime")])
+)
 _ours: dict[CodeType, bool] = {}
 
 

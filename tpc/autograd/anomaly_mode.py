@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +59,8 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def forward_traceback() -> str:
     """Where the node being made is called from, for later messages."""
+    import traceback
+
     return "".join(f for f in traceback.format_stack()[:-1] if not _is_ours(f))
 
 
@@ -74,7 +75,11 @@ def explain(node: Node) -> None:
     made = node.__dict__.get("_made_at")
     warnings.warn(
         f"Error detected in {node._described()}. "
-        + (f"Traceback of forward call that caused the error:\n{made}" if made else "No forward pass information available: it ran outside of anomaly mode."),
+        + (
+            f"Traceback of forward call that caused the error:\n{made}"
+            if made
+            else "No forward pass information available: it ran outside of anomaly mode."
+        ),
         UserWarning,
         stacklevel=2,
     )
