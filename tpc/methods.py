@@ -9,6 +9,7 @@ import numpy as np
 
 from tpc import conversions, inplace, numpy_protocol
 from tpc.autograd import graph
+from tpc.autograd.grad_dtype import get_grad_dtype, set_grad_dtype
 from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
 from tpc.functions.catalogue import find
 from tpc.ir.types import category
@@ -266,6 +267,7 @@ OTHERS: dict[str, Any] = {
     "register_hook": graph.register_hook,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook,
     "retain_grad": graph.retain_grad,
+    "grad_dtype": property(get_grad_dtype, set_grad_dtype),
 }
 
 

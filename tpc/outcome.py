@@ -57,7 +57,7 @@ class Outcome:
     flags: list[tuple[Source, bool]] = field(default_factory=list)
     guards: list[tuple[int, Any, Any]] = field(default_factory=list)
     """(output, expected array, line)."""
-    watched: list[tuple[Source, bool, tuple[int, ...]]] = field(default_factory=list)
+    watched: list[tuple[Source, bool, tuple[Any, ...]]] = field(default_factory=list)
     """Tensors whose gradient edge was asked for, whether each was a leaf that requires grad, and its hooks."""
     met: list[tuple[Tensor, Storage, tuple[View, ...]]] = field(default_factory=list)
     """Tensors from outside, with the memory and the views that they had."""

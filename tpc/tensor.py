@@ -14,7 +14,7 @@ from tpc.recording import Recorded, emit, leaf
 from tpc.size import Size
 from tpc.state import STATE
 from tpc.storage import Alias, Storage
-from tpc.writing import CUSTOM_VIEW, overlaps, rebase
+from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, PART_IS_COPY, base_was_written, move_retained, overlaps, rebase
 
 if TYPE_CHECKING:
     from tpc.autograd.node import AccumulateGrad, Node
@@ -197,6 +197,8 @@ class Tensor:
 
         base = self._base
         assert base is not None
+        if self._refusal is not None and base._tracked():
+            raise RuntimeError(base_was_written(self._refusal))
         trace = STATE.trace
         if trace is not None and self._trace is not trace:
             trace.remember(self, "_node", "_slot", "_base_edits")
@@ -208,12 +210,17 @@ class Tensor:
                 moved = record_view(moved, view)
         finally:
             STATE.grad_enabled = grad_enabled
+        move_retained(self, moved._node, moved._slot)
         self._node, self._slot = moved._node, moved._slot
 
     def _tracked(self) -> bool:
-        """Whether operations on this tensor are recorded for backward."""
-        if self._base is not None and self._base_edits != self._base._edits:
-            self._rederive()
+        """Whether operations on this tensor are recorded for backward. A view made under no_grad counts like its base, though no gradient
+        flows through it."""
+        if self._base is not None:
+            if self._base_edits != self._base._edits:
+                self._rederive()
+            if self._refusal is NO_GRAD_VIEW and self._base._tracked():
+                return True
         return self._node is not None or self._leaf
 
     @property
@@ -224,15 +231,14 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         if not isinstance(value, (bool, np.bool_)):
             raise RuntimeError("requires_grad must be a bool")
-        if self._node is not None:
-            if not value:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
-                    "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
-                )
-            return
+        if self._tracked() and self._node is not None:
+            hint = (
+                " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+            raise RuntimeError(f"you can only change requires_grad flags of leaf variables.{'' if value else hint}")
         if value and not is_differentiable(self._type.dtype):
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._storage.inference and not STATE.inference:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         trace = STATE.trace
@@ -243,7 +249,8 @@ class Tensor:
         self._leaf = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        self.requires_grad = requires_grad
+        if not requires_grad or self.grad_fn is None:
+            self.requires_grad = requires_grad
         return self
 
     @property
@@ -288,6 +295,7 @@ class Tensor:
         trace = STATE.trace
         if trace is not None and self._trace is not trace:
             trace.remember(self, "_node", "_slot", "_leaf")
+        move_retained(self, node, slot)
         self._node, self._slot, self._leaf = node, slot, False
 
     def _forget_history(self) -> None:
@@ -307,6 +315,8 @@ class Tensor:
                 "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
                 "before doing inplace update."
             )
+        if self._refusal is PART_IS_COPY:
+            raise RuntimeError(PART_IS_COPY)
         if not STATE.grad_enabled:
             return
         if self._refusal is not None and (self._tracked() or new._tracked() or CUSTOM_VIEW in self._refusal):
@@ -411,11 +421,25 @@ class Tensor:
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             if value._type.shape != self._type.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: {list(value._type.shape)} for a tensor of {list(self._type.shape)}"
+                    f"attempting to assign a gradient of size '{list(value._type.shape)}' to a tensor of size '{list(self._type.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
                 )
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
             if value._type.dtype != self._type.dtype:
-                raise RuntimeError(f"assigned grad has data of a different type: {value.dtype} for a tensor of {self.dtype}")
+                self._check_grad_dtype(value)
         self._set_grad(value)
+
+    def _check_grad_dtype(self, value: Tensor) -> None:
+        from tpc.autograd.grad_dtype import kept_type, takes_any
+
+        kept = kept_type(self).dtype
+        if value._type.dtype != kept and not takes_any(self):
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{BY_IR[kept]}'. The gradient must "
+                "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+                "specific dtype, or None to allow any dtype."
+            )
 
     def _set_grad(self, value: Tensor | None) -> None:
         trace = STATE.trace

@@ -17,9 +17,13 @@ class Mode:
 
     name = "deferred"
 
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function` as this mode runs it, to be called several times."""
+        return function
+
     def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """What `function` returns."""
-        return function(*args)
+        return self.compiled(function)(*args)
 
     def backward(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Calls `function`, back-propagates ones from every tracked tensor that it returns, and returns what it returned."""
@@ -37,8 +41,9 @@ class Compiled(Mode):
 
     name = "compiled"
 
-    def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        return tpc.compile(function, fullgraph=True)(*args)
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        call: Callable[..., Any] = tpc.compile(function, fullgraph=True)
+        return call
 
 
 class Joint(Compiled):

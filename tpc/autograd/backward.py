@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tpc.autograd.engine import Pass, root_edge, seed
-from tpc.autograd.graph import GradientEdge
-from tpc.autograd.node import AccumulateGrad, Edge, accumulate
-from tpc.state import STATE
+from tpc.autograd.graph import GradientEdge, retain_grad
+from tpc.autograd.node import AccumulateGrad, Edge
 from tpc.tensor import Tensor
 
 
@@ -42,11 +41,36 @@ def _input_edge(t: Any) -> Edge:
     if isinstance(t, GradientEdge):
         return t.node, t.output_nr
     if not isinstance(t, Tensor):
-        raise TypeError(f"inputs must be Tensors or GradientEdges, but got {type(t).__name__}")
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
     edge = t._edge()
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge
+
+
+def _batched(pulled: Callable[..., list[Tensor | None]], outputs: Sequence[Any], given: Sequence[Any]) -> list[Tensor | None]:
+    """One pass for a whole batch of gradients, each of which has the batch as its first dimension."""
+    from tpc.func.vmap import vmap
+
+    for i, (output, grad) in enumerate(zip(outputs, given, strict=False)):
+        if not isinstance(grad, Tensor):
+            continue
+        wanted = output.node._metas[output.output_nr].shape if isinstance(output, GradientEdge) else output._type.shape
+        if grad._type.rank == 0 or grad._type.shape[1:] != wanted:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {list(grad._type.shape)} and output[{i}] has a shape of {list(wanted)}."
+            )
+    there: list[bool] = []
+
+    def one(*gradients: Any) -> tuple[Tensor, ...]:
+        got = pulled(*gradients)
+        there[:] = [g is not None for g in got]
+        return tuple(g for g in got if g is not None)
+
+    found = iter(vmap(one, tuple(0 if isinstance(g, Tensor) else None for g in given))(*given))
+    return [next(found) if is_there else None for is_there in there]
 
 
 def backward(
@@ -65,7 +89,7 @@ def backward(
     tensors = _tuple(tensors)
     grads = _tuple(grad_tensors if grad_tensors is not None else grad_variables) or (None,) * len(tensors)
     if inputs is not None and len(_tuple(inputs)) == 0:
-        raise RuntimeError("'inputs' argument to backward() cannot be empty.")
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _roots(tensors, grads)
     if create_graph:
         warnings.warn(
@@ -80,16 +104,10 @@ def backward(
         return
     wanted = _tuple(inputs)
     edges = [_input_edge(t) for t in wanted]
-    leaves = [e[0] for e in edges if isinstance(e[0], AccumulateGrad)]
-    others = [(t, e) for t, e in zip(wanted, edges, strict=True) if not isinstance(e[0], AccumulateGrad)]
-    run.run(roots, [e for _, e in others], leaves)
-    outer, STATE.grad_enabled = STATE.grad_enabled, create_graph
-    try:
-        for (t, _), got in zip(others, run.captured, strict=True):
-            if got is not None and isinstance(t, Tensor):
-                accumulate(t, got)
-    finally:
-        STATE.grad_enabled = outer
+    for t, (node, _) in zip(wanted, edges, strict=True):
+        if isinstance(t, Tensor) and not isinstance(node, AccumulateGrad):
+            retain_grad(t)
+    run.run(roots, (), [node for node, _ in edges])
 
 
 def grad(
@@ -105,23 +123,29 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """Gradients of `outputs` with respect to `inputs`, as a tuple; no `.grad` changes.
 
-    An input that the outputs do not depend on is a `RuntimeError`, None with `allow_unused`, zeros with `materialize_grads`.
+    An input that the outputs do not depend on is a `RuntimeError`, None with `allow_unused`, zeros with `materialize_grads`. With
+    `is_grads_batched`, `grad_outputs` and the result have a batch as their first dimension, and backward sees one sample of it.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, wanted = _tuple(outputs), _tuple(inputs)
     if not wanted:
-        raise RuntimeError("grad requires non-empty inputs.")
-    roots = _roots(outputs, _tuple(grad_outputs) or (None,) * len(outputs))
-    run = Pass(create_graph if retain_graph is None else retain_graph, create_graph)
-    run.run(roots, [_input_edge(t) for t in wanted])
-    got = run.captured
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    given = _tuple(grad_outputs) or (None,) * len(outputs)
+    edges = [_input_edge(t) for t in wanted]
+
+    def pulled(*gradients: Any) -> list[Tensor | None]:
+        run = Pass(create_graph if retain_graph is None else retain_graph, create_graph)
+        run.run(_roots(outputs, gradients), edges)
+        return run.captured
+
+    got = _batched(pulled, outputs, given) if is_grads_batched else pulled(*given)
     for i, g in enumerate(got):
         if g is None and not allow_unused:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-                f"desired behavior. (input {i})"
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
+                "desired behavior."
             )
     if materialize_grads:
         from tpc.functions.factories import zeros_of

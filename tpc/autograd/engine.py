@@ -262,6 +262,8 @@ def validated(node: Node, sent: Sequence[Any]) -> list[Tensor | None]:
         if not isinstance(grad, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__}) from {node._described()} at index {i}")
         wanted = edge[0]._metas[edge[1]]
+        if edge[0]._any_dtype:
+            wanted = wanted._replace(dtype=grad._type.dtype)
         out.append(grad if grad._type is wanted or grad._type == wanted else _fitted(node, i, grad, wanted))
     return out
 

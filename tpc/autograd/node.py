@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from tpc.autograd import anomaly_mode
+from tpc.autograd.grad_dtype import kept_type, takes_any
 from tpc.autograd.saved import SECOND_TIME
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, resolve_loc
@@ -70,6 +71,8 @@ class Node:
     """How many vmaps were active where the history behind the node began."""
     _runs_user_code = False
     """Whether what the node records comes from lines of the user's backward."""
+    _any_dtype = False
+    """Whether gradients are taken in any dtype (leaves whose `grad_dtype` is None)."""
     _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 
@@ -135,6 +138,12 @@ class Node:
             self._tensor_hooks = {}
         return self._tensor_hooks.setdefault(slot, Hooks())
 
+    def retain(self, tensor: Tensor, slot: int) -> None:
+        """Fills `.grad` of `tensor`, which is output `slot`, at each pass."""
+        if self._retaining is None:
+            self._retaining = {}
+        self._retaining[slot] = ref(tensor)
+
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
 
@@ -143,7 +152,8 @@ class AccumulateGrad(Node):
     """Adds what arrives to a leaf's `.grad`."""
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__((), (variable._type,))
+        super().__init__((), (kept_type(variable),))
+        self._any_dtype = takes_any(variable)
         self._depth = variable.__dict__.get("_depth", 0)
         self._sequence = LAST
         self.variable = variable
@@ -168,12 +178,13 @@ def leaf_hooks(leaf: Tensor) -> Hooks:
     return hooks
 
 
-def hook_ids(leaf: Tensor) -> tuple[int, ...]:
-    """The hooks on a leaf's gradient, by number: what a recording has to find unchanged."""
+def hook_ids(leaf: Tensor) -> tuple[Any, ...]:
+    """The hooks on a leaf's gradient, by number, and its `grad_dtype` if set: what a recording has to find unchanged."""
     state = leaf.__dict__
     if not state:
         return ()
-    return (*state.get("_hooks", ()), *state.get("_post_accumulate", ()))
+    kept = state.get("_grad_dtype")
+    return (*state.get("_hooks", ()), *state.get("_post_accumulate", ()), *([kept] if kept is not None else []))
 
 
 def accumulate(variable: Tensor, grad: Tensor) -> None:
