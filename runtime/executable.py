@@ -65,8 +65,8 @@ class Executable:
         self._frames.clear()
 
     def _frame(self) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
-        """A copy of the program over its own memory. It runs in a context of its own where NumPy's warnings are off for good, because turning
-        them off for each run takes as long as two small kernels."""
+        """A copy of the program over its own memory. It runs in a context of its own, where NumPy's warnings are off for good: turning them
+        off for each run would take as long as two small kernels."""
         context = Context()
         context.run(np.seterr, all="ignore")
         function = self.code.function({"arena": aligned(self.plan.arena_bytes), "scratch": aligned(self.scratch_bytes)})

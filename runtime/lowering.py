@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class Lowering:
         elif source in self.code.recipes:
             self.names[op.result] = self.code.recipe("b", lambda names: kernel(names[source]))
         else:
-            self.names[op.result] = self._assigned(f"{self.code.bind('k', kernel)}({source})", op)
+            self.names[op.result] = self._assigned(_written_out(op, source) or f"{self.code.bind('k', kernel)}({source})", op)
 
     def _copy_reshaped(self, op: Op, source: str) -> None:
         """A view that memory order does not allow: elements are copied, seen in the shape of the operand where that is a reshape."""
@@ -146,6 +147,20 @@ class Lowering:
         inner = Lowering(self.code, plan, arguments, outs.__getitem__, "scratch", 0)
         inner.lower()
         self.scratch_bytes = max(self.scratch_bytes, plan.arena_bytes)
+
+
+def _written_out(op: Op, source: str) -> str | None:
+    """A view of an array as plain Python: in programs of many small ops, calling its kernel would cost more than the view."""
+    attrs: Any = op.attrs
+    if op.name == "reshape":
+        return f"{source}.reshape({attrs['shape']})"
+    if op.name == "permute":
+        dims = attrs["dims"]
+        return f"{source}.T" if dims == tuple(range(len(dims)))[::-1] else f"{source}.transpose({dims})"
+    if op.name == "slice" and attrs["starts"]:
+        ends = zip(attrs["starts"], attrs["limits"], attrs["steps"], strict=True)
+        return f"{source}[{', '.join(f'{a}:{b}' if c == 1 else f'{a}:{b}:{c}' for a, b, c in ends)}]"
+    return None
 
 
 def _write_block(code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str]) -> None:
