@@ -17,6 +17,7 @@ from tpc.recording import NO_ATTRS, Recorded, constant, emit, user_frame
 from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor, View
+from tpc.writing import NO_GRAD_VIEW
 
 SCALARS = (bool, int, float, complex, np.bool_, np.number)
 
@@ -87,13 +88,6 @@ def record_view_plain(source: Tensor, view: View) -> Tensor:
     else:
         made._refusal = source._refusal or NO_GRAD_VIEW
     return made
-
-
-NO_GRAD_VIEW = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
-    "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
-    "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
-)
 
 
 def view(source: Tensor, defn: OpDef, attrs: Mapping[str, AttrValue]) -> Tensor:

@@ -7,9 +7,39 @@ from typing import TYPE_CHECKING
 from tpc.state import STATE
 
 if TYPE_CHECKING:
+    from tpc.autograd.node import Node
     from tpc.tensor import Tensor
 
+PART_IS_COPY = (
+    "the real or imaginary part of a complex tensor is a copy here, and writing it would leave the tensor as it is: clone() the part "
+    "before writing it, or make a new tensor with tpc.complex(real, imag)"
+)
 CUSTOM_VIEW = "This view was created inside a custom Function"
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
+    "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "
+    "no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+
+
+def base_was_written(refusal: str) -> str:
+    """The refusal of a write to a view, for a view whose base was written."""
+    return refusal.replace("is being modified inplace", "its base or another view of its base has been modified inplace")
+
+
+def move_retained(tensor: Tensor, node: Node | None, slot: int) -> None:
+    """A tensor that retains its gradient retains that of the history which it is about to take."""
+    if not retains(tensor):
+        return
+    if tensor._node is not None and tensor._node._retaining is not None:
+        tensor._node._retaining.pop(tensor._slot, None)
+    if node is not None:
+        node.retain(tensor, slot)
+
+
+def retains(tensor: Tensor) -> bool:
+    """Whether `.grad` of a non-leaf will be filled."""
+    return "_retains" in tensor.__dict__
 
 
 def overlaps(tensor: Tensor) -> bool:
@@ -32,5 +62,6 @@ def rebase(base: Tensor, content: Tensor) -> None:
     trace = STATE.trace
     if trace is not None and base._trace is not trace:
         trace.remember(base, "_node", "_slot", "_edits")
+    move_retained(base, *edge)
     base._node, base._slot = edge
     base._edits += 1

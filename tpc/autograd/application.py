@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tpc.autograd.function_jvp import push_tangents
@@ -15,7 +15,7 @@ from tpc.recording import Scope, user_frame
 from tpc.state import STATE
 from tpc.tensor import Tensor
 from tpc.tree import leaves
-from tpc.writing import rebase
+from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, rebase
 
 
 def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -40,9 +40,9 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     # Edges are taken before outputs are re-labelled: a dirty input still has its old history here.
     edges = [t._edge() if recorded else None for t in tensors]
     wrapped = _Outputs(cls, ctx, tensors, outputs, recorded).wrap(edges)
+    if split and (ctx.to_save or ctx.saved_for_forward):
+        _refuse_returned_inputs(ctx, tensors, outputs)
     if recorded and ctx.to_save is not None:
-        if split:
-            _refuse_returned_inputs(ctx, tensors, outputs)
         ctx._kept = kept(ctx, ctx.to_save, wrapped)
     if STATE.duals:
         push_tangents(cls, ctx, slots, outputs, wrapped, ctx.dirty_tensors or ())
@@ -75,7 +75,7 @@ def _forward(cls: Any, ctx: FunctionNode, split: bool, args: tuple[Any, ...], kw
 # --- arguments ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def signature_of(forward: Any, split: bool) -> inspect.Signature:
     """The parameters of a forward that calls of apply fill: without ctx."""
     signature = inspect.signature(forward)
@@ -136,8 +136,8 @@ class _Outputs:
 
     def __init__(self, cls: Any, ctx: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence[Any], recorded: bool) -> None:
         self.cls, self.ctx, self.inputs, self.outputs, self.recorded = cls, ctx, inputs, outputs, recorded
-        self.dirty = _tensors(ctx.dirty_tensors, "mark_dirty")
-        marked = _tensors(ctx.non_differentiable, "mark_non_differentiable")
+        self.dirty = _tensors(ctx.dirty_tensors, "mark_dirty can only accept variables")
+        marked = _tensors(ctx.non_differentiable, "mark_non_differentiable only accepts variable arguments")
         ctx._marked = frozenset(i for i, o in enumerate(outputs) if any(o is m for m in marked))
         ctx._metas = tuple([o._type if isinstance(o, Tensor) else None for o in outputs])  # type: ignore[misc]
         self.differentiable = [recorded and isinstance(o, Tensor) and ctx._tracks(i) for i, o in enumerate(outputs)]
@@ -162,7 +162,7 @@ class _Outputs:
         output._take_history(self.ctx, slot)
         if output._base is not None:
             output._base_edits = output._base._edits
-            output._refusal = self._view_refusal()
+            output._refusal = self._view_refusal(slot)
         return output
 
     def _alias(self, slot: int, output: Tensor) -> Tensor:
@@ -172,80 +172,84 @@ class _Outputs:
         made = Tensor(output._storage, output._type, output._views, output._base if output._base is not None else output)
         if self.differentiable[slot]:
             made._node, made._slot = self.ctx, slot
-            made._refusal = self._view_refusal()
+            made._refusal = self._view_refusal(slot)
+        else:
+            made._refusal = NO_GRAD_VIEW
         return made
 
-    def _view_refusal(self) -> str:
+    def _view_refusal(self, slot: int) -> str:
+        what = f"Output {slot} of {self.ctx.name()} is a view and is being modified inplace."
         if sum(self.differentiable) > 1:
             return (
-                f"Output of {self.cls.__name__}Backward is a view and is being modified inplace. This view is the output of a function that "
-                "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the "
-                "inplace operation by an out-of-place one."
+                f"{what} This view is the output of a function that returns multiple views. Such functions do not allow the output views "
+                "to be modified inplace. You should replace the inplace operation by an out-of-place one."
             )
         return (
-            f"Output of {self.cls.__name__}Backward is a view and is being modified inplace. This view was created inside a custom Function "
-            "(or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "
-            "associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning "
-            "the output of the custom Function."
+            f"{what} {CUSTOM_VIEW} (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
+            "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can "
+            "fix this by cloning the output of the custom Function."
         )
 
     def _written(self, slot: int, x: Tensor) -> Tensor:
         """A dirty input: the same object, on the new node."""
-        if not self.recorded:
-            return x.detach() if x._tracked() else x
-        x._storage.write(x._storage.read())
         if not self.differentiable[slot]:
-            return x
+            return x.detach() if x._tracked() else x
         moved = Tensor(x._storage, x._type, x._views)
         moved._node, moved._slot = self.ctx, slot
         if x._base is None:
             rebase(x, moved)
-            x._leaf = False
         else:
             from tpc.record import record_scatter
 
             base = x._base
             rebase(base, record_scatter(base._snapshot(), x._views[len(base._views) :], moved._snapshot()))
-            base._leaf = False
+            x._take_history(self.ctx, slot)
             x._base_edits = base._edits
-            x._node, x._slot = self.ctx, slot
         return x
 
     def _check_dirty(self) -> None:
         for d in self.dirty:
-            if not any(d is t for t in self.inputs):
-                if d._base is not None:
-                    raise RuntimeError(f"{self.cls.__name__}: a view was given to mark_dirty that is not an input; only inputs may be marked")
+            # The mark counts as a write, besides those that forward made.
+            d._storage.write(d._storage.read())
+            if not any(d is o for o in self.outputs):
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                    f"inplace must all be outputs of the Function ({self.cls.__name__})."
+                )
+            if not self.recorded:
+                continue
+            if any(d is t for t in self.inputs):
+                self._check_dirty_input(d)
+            elif d._base is not None:
+                raise RuntimeError(f"a view that is no input was given to mark_dirty; only inputs may be marked ({self.cls.__name__})")
+            else:
                 warnings.warn(
-                    f"Only input Tensors should be given to ctx.mark_dirty(), but {self.cls.__name__} received a tensor that was not an input.",
+                    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
+                    f"to mark_dirty() ({self.cls.__name__}).",
                     UserWarning,
                     stacklevel=5,
                 )
-            elif not any(d is o for o in self.outputs):
-                raise RuntimeError(
-                    f"Some elements marked as dirty during the forward method were not returned as output ({self.cls.__name__}). The inputs "
-                    "that are modified inplace must all be outputs of the Function."
-                )
-            elif self.recorded:
-                self._check_dirty_input(d)
 
     def _check_dirty_input(self, d: Tensor) -> None:
         if d._base is not None:
+            if d._refusal is not None:
+                raise RuntimeError(d._refusal)
             if d._base._leaf and d._base._node is None:
-                raise RuntimeError("a view of a leaf Variable that requires grad has been used in an in-place operation.")
-            if sum(isinstance(o, Tensor) for o in self.outputs) > 1:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            if len(self.outputs) > 1:
                 raise RuntimeError(
-                    f"If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
-                    f"Tensor. This is not supported by the current autograd engine: {self.cls.__name__} modifies inplace an input that is a view."
+                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than "
+                    "one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view "
+                    f"(using .clone() for example) or make your Function only return one Tensor ({self.cls.__name__})."
                 )
         elif d._leaf and d._node is None:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
-def _tensors(marked: tuple[Any, ...] | None, method: str) -> tuple[Tensor, ...]:
-    for t in marked or ():
+def _tensors(marked: tuple[Any, ...] | None, rule: str) -> tuple[Tensor, ...]:
+    for i, t in enumerate(marked or ()):
         if not isinstance(t, Tensor):
-            raise RuntimeError(f"{method} only accepts variable arguments, but got {type(t).__name__}")
+            raise RuntimeError(f"{rule}, but argument {i} is of type {type(t).__name__}")
     return marked or ()
 
 
@@ -255,7 +259,7 @@ def _refuse_returned_inputs(ctx: FunctionNode, inputs: Sequence[Tensor], outputs
     for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())):
         if any(t is x for x in inputs) and any(t is o for o in outputs) and not any(t is d for d in dirty):
             raise RuntimeError(
-                "A input that has been returned as-is from forward is being saved for backward. This is not supported if you override "
-                "setup_context. An input that has been returned as-is must be saved as a view: please save a view of the input instead, "
-                "e.g. with setup_context(ctx, inputs, output): ctx.save_for_backward(inputs[0].view_as(inputs[0]))"
+                "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
+                "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
+                "forward function itself."
             )

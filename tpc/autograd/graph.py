@@ -110,16 +110,12 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
 
 def retain_grad(tensor: Tensor) -> None:
     """Makes `.grad` of a non-leaf be filled too; nothing to do for a leaf."""
-    from weakref import ref
-
     if not tensor.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = tensor.grad_fn
     if node is None:
         return
-    if node._retaining is None:
-        node._retaining = {}
-    node._retaining[tensor._slot] = ref(tensor)
+    node.retain(tensor, tensor._slot)
     tensor.__dict__["_retains"] = True
 
 
