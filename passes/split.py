@@ -98,7 +98,7 @@ class _Splitter:
         alive = {c.value for c in self.choices if c.decision == "input"}
         inputs = [i for i, v in enumerate(joint.inputs) if v in alive] + [i for i, v in enumerate(joint.inputs) if v in self.given]
         builder = Builder(f"{joint.name}.reverse")
-        values = {v: builder.input(v.type, v.name) for v in saved}
+        values = {v: builder.input(v.type, f"saved{i}") for i, v in enumerate(saved)}
         values.update((joint.inputs[i], builder.input(joint.inputs[i].type, joint.inputs[i].name)) for i in inputs)
         needed = {v.op for v in self.again}
         for op in joint.ops:

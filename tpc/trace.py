@@ -167,7 +167,7 @@ class Traced:
         return self.module[name]
 
     def __str__(self) -> str:
-        return str(self.module)
+        return str(self.module).rstrip("\n")
 
     def __repr__(self) -> str:
         return f"<Traced {', '.join(map(repr, self.module.programs.values()))}>"
