@@ -11,7 +11,7 @@ from tpc.ir.ops import elementwise as ops
 from tpc.ir.types import tensor_type
 from tpc.record import SCALARS, cast, record
 from tpc.state import STATE
-from tpc.tensor import REARRANGED, Tensor
+from tpc.tensor import Tensor
 from tpc.tracing import Untraceable
 
 
@@ -39,8 +39,8 @@ def reshaped_in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             raise Untraceable(f"{form.__name__} changes how a tensor from outside sees its memory")
         self._refuse_write(self)
         moved = function(self, *args)
-        self._type, self._views = moved._type, moved._views
-        REARRANGED.count += 1
+        self._rearrange(moved)
+        self._storage.write(self._storage.read())
         if self._node is not None:
             self._node, self._slot = moved._node, moved._slot
         return self

@@ -15,6 +15,10 @@ from tpc.runtime.kernels.registry import Run, kernel
 from tpc.runtime.kernels.shape import based
 
 
+class OutOfRangeError(IndexError, RuntimeError):
+    """An index leaves its axis. PyTorch raises the one class in some functions and the other in others."""
+
+
 def _checked(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.ndarray:
     """The index as int64 in [0, size); `IndexError` where it leaves its axis. Negative numbers count from the end if `wrap`."""
     index = index.astype(np.int64, copy=False)
@@ -23,7 +27,7 @@ def _checked(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.nd
         return index
     low, high = int(index.min()), int(index.max())
     if high >= size or low < (-size if wrap else 0):
-        raise IndexError(f"index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}")
+        raise OutOfRangeError(f"index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}")
     return np.where(index < 0, index + size, index)
 
 

@@ -362,3 +362,34 @@ def test_views_of_a_tensor_that_is_not_returned() -> None:
         return [a, b, x.grad]
 
     both(make)
+
+
+def test_a_view_that_was_read_and_unsqueezed() -> None:
+    """What it had read in its old shape was kept for the new one."""
+
+    def make(compile: Any) -> list[Any]:
+        @compile
+        def f(x: Any) -> Any:
+            part = x.view(3, 1)
+            total = part.sum()
+            part.unsqueeze_(0)
+            return part * 2, total
+
+        return list(f(tpc.arange(3.0)))
+
+    both(make)
+
+
+def test_the_added_matrix_must_fit_the_product() -> None:
+    with pytest.raises(RuntimeError, match="expanded size"):
+        tpc.addmm(tpc.ones(1, 3), tpc.ones(1, 2), tpc.ones(2, 1))
+
+
+def test_the_real_part_of_a_complex_tensor_is_not_written() -> None:
+    """It is a copy: the tensor stayed as it was, without a word."""
+    z = tpc.ones(2, dtype=tpc.complex64)
+    with pytest.raises(RuntimeError, match="is a copy"):
+        z.real.mul_(2)
+    with pytest.raises(RuntimeError, match="is a copy"), tpc.no_grad():
+        z.imag.zero_()
+    assert z.real.clone().mul_(2).tolist() == [2, 2]

@@ -55,7 +55,8 @@ def composed(g: Growth) -> None:
         return
     (f, df), (h, dh) = FORMULAS[g.choose(FORMULAS)], FORMULAS[g.choose(FORMULAS)]
     split = g.chance(40)
-    inner = g.chance(60) and not split
+    # What is between is a constant to the second derivative, as in PyTorch.
+    inner = g.chance(60) and not split and not g.smooth
     compute = [f"u = {f.format(x='x')}", f"v = {h.format(x='u')} * k"]
     context = [f"ctx.save_for_backward({'x, u, v' if inner else 'x, v'})", "ctx.k = k"]
     back = ["x, u, v = ctx.saved_tensors"] if inner else ["x, v = ctx.saved_tensors", f"u = {f.format(x='x')}"]
@@ -104,7 +105,7 @@ def nested(g: Growth) -> None:
     if not inner or x is None:
         return
     inside = f"{g.choose(inner)}.apply({{x}}, 0.5)"
-    twice = g.chance(30)
+    twice = g.smooth or g.chance(30)
     forward = [f"y = {inside.format(x='x')} * 2", "ctx.save_for_backward(x)", "return y"]
     back = ["x, = ctx.saved_tensors", "with ns.enable_grad():", "    z = x.detach().requires_grad_()"]
     if twice:

@@ -62,7 +62,7 @@ def _leaves(choices: Choices, smooth: bool) -> tuple[Leaf, ...]:
         tracked = dtype[0] in "fc" and choices.number(0, 2) > 0
         form = "leaf"
         if choices.chance(15):
-            alias = [leaf.name for leaf in leaves if leaf.form == "leaf"]
+            alias = [leaf.name for leaf in leaves if leaf.form == "leaf" and name[0] == leaf.name[0]]
             form = choices.choose(["transposed", "sliced", "computed", *alias])
             if form in ("transposed", "sliced") and not shape:
                 form = "leaf"

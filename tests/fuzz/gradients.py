@@ -41,7 +41,7 @@ def grad(g: Growth) -> None:
     if not loss or not inputs:
         return
     chosen = [g.choose(inputs) for _ in range(g.number(1, 2))]
-    if g.chance(60):
+    if g.smooth or g.chance(60):
         options = ", create_graph=True"
     else:
         options = g.choose(["", ", retain_graph=True"])

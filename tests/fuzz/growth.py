@@ -58,7 +58,7 @@ class Growth:
     # --- values at hand ---
 
     def tensors(self, keep: Callable[[Tensor], bool] = lambda t: True) -> list[str]:
-        return [n for n, t in self.env.items() if isinstance(t, Tensor) and not n.startswith("_") and keep(t)]
+        return [n for n, t in self.env.items() if isinstance(t, Tensor) and not n.startswith("_") and _is_usable(t) and keep(t)]
 
     def value(self, keep: Callable[[Tensor], bool] = lambda t: True) -> str | None:
         """The name of a tensor for which `keep` holds; late ones are likelier, so that programs get deep."""
@@ -123,6 +123,14 @@ class Growth:
         except Exception as error:
             return error
         return None
+
+
+def _is_usable(t: Tensor) -> bool:
+    """Whether its history can be asked for: not that of a view whose base was written where that is forbidden."""
+    try:
+        return t.requires_grad or True
+    except RuntimeError:
+        return False
 
 
 def is_floating(t: Tensor) -> bool:

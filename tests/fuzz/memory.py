@@ -97,10 +97,10 @@ def arrange(g: Growth) -> None:
 def _places(g: Growth, n: int, count: int | None = None, distinct: bool = False) -> str:
     """An index tensor into a dimension of size n, as an expression."""
     count = g.number(1, 3) if count is None else count
-    if distinct:
+    if distinct or g.smooth:
         count = min(count, n)
         return f"ns.tensor({[(i * 2 + g.number(0, 1)) % n if n > 2 * count else i for i in range(count)]})"
-    if g.chance(3):
+    if not g.smooth and g.chance(3):
         return f"ns.tensor({[n] * count})"
     return f"ns.tensor({[g.number(-n, n - 1) if g.chance(20) else g.number(0, n - 1) for _ in range(count)]})"
 
