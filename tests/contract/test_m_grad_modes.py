@@ -16,8 +16,7 @@ from tests.contract.modes import Mode, Square, back_propagate, custom, leaf, pla
 def test_147_under_no_grad_the_output_is_an_untracked_leaf(mode: Mode):
     def run(x):
         with tpc.no_grad():
-            y = Square.apply(x)
-        return y
+            return Square.apply(x)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -123,8 +122,7 @@ def test_149_in_inference_mode_the_output_is_an_inference_tensor():
 def test_149_inference_mode_inside_a_function(mode: Mode):
     def run(x):
         with tpc.inference_mode():
-            y = Square.apply(x)
-        return y
+            return Square.apply(x)
 
     y = mode.call(run, leaf(3.0))
     assert y.tolist() == [9.0]
@@ -161,7 +159,7 @@ def test_149_what_inference_tensors_refuse_outside():
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         leaf(1.0) * made
     with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
-        made._version  # noqa: B018
+        made._version
     assert (made * 2).is_inference() is False
     assert made.clone().requires_grad_().requires_grad
 

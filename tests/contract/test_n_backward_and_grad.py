@@ -55,7 +55,7 @@ def test_152_one_element_counts_as_a_scalar(mode: Mode):
 
 
 def test_152_a_complex_root_needs_a_gradient():
-    with pytest.raises(RuntimeError, match="grad can be (implicitly )?created (implicitly )?only for real scalar outputs"):
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs"):
         (leaf(1.0) * 1j).sum().backward()
 
 
@@ -263,7 +263,7 @@ def test_158_grad_of_an_intermediate(mode: Mode):
 
 
 def test_159_an_unused_input_is_an_error(mode: Mode):
-    with pytest.raises(RuntimeError, match="appears to not have been used in the graph. Set allow_unused=True"):
+    with pytest.raises(RuntimeError, match=r"appears to not have been used in the graph. Set allow_unused=True"):
         inside(mode, lambda x, y: tpc.autograd.grad(Square.apply(x), [x, y]), leaf(1.0), leaf(1.0))
 
 
@@ -412,7 +412,7 @@ def test_163_grad_dtype_says_in_which_dtype_gradients_arrive(mode: Mode):
     assert (x.grad.dtype, x.grad.tolist()) == (tpc.float64, [2.0, 4.0])
     assert set(seen) == {tpc.float64}
     handle.remove()
-    with pytest.raises(RuntimeError, match="Cannot set grad_dtype to .* because there is already a gradient with dtype"):
+    with pytest.raises(RuntimeError, match=r"Cannot set grad_dtype to .* because there is already a gradient with dtype"):
         x.grad_dtype = tpc.float32
 
 
@@ -440,12 +440,12 @@ def test_163_a_grad_dtype_changed_between_calls_counts(mode: Mode):
 def test_163_grad_dtype_belongs_to_leaves():
     with pytest.raises(RuntimeError, match="grad_dtype can only be accessed on leaf tensors"):
         (leaf(1.0) * 2).grad_dtype
-    with pytest.raises(RuntimeError, match="grad_dtype must be a .*dtype or None, but got int"):
+    with pytest.raises(RuntimeError, match=r"grad_dtype must be a .*dtype or None, but got int"):
         leaf(1.0).grad_dtype = 3
 
 
 def test_164_only_floating_tensors_require_grad():
-    with pytest.raises(RuntimeError, match="only Tensors of floating point.* dtype can require gradients"):
+    with pytest.raises(RuntimeError, match=r"only Tensors of floating point.* dtype can require gradients"):
         tpc.tensor([1, 2]).requires_grad_()
     with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
         tpc.tensor([1, 2], requires_grad=True)

@@ -150,5 +150,7 @@ def grad(
     if materialize_grads:
         from tpc.functions.factories import zeros_of
 
+        if any(g is None and isinstance(t, GradientEdge) for g, t in zip(got, wanted, strict=True)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         got = [zeros_of(t._type) if g is None else g for g, t in zip(got, wanted, strict=True)]
     return tuple(got)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 from tpc.autograd import anomaly_mode
 from tpc.autograd.grad_dtype import kept_type, takes_any
 from tpc.autograd.saved import SECOND_TIME
+from tpc.device import CPU
+from tpc.device import device as Device  # noqa: N812 - a field is called so
+from tpc.dtype import BY_IR, dtype
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, resolve_loc
+from tpc.size import Size
 from tpc.state import STATE
 
 if TYPE_CHECKING:
@@ -55,6 +59,16 @@ class Hooks(OrderedDict[int, Any]):
         handle = HookHandle(self)
         self[handle.id] = hook
         return handle
+
+
+class InputMetadata(NamedTuple):
+    """Shape and dtype of the gradient that a node takes for one of its outputs."""
+
+    shape: Size
+    dtype: dtype
+    device: Device = CPU
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
 
 
 class Node:
@@ -113,8 +127,9 @@ class Node:
         return True
 
     @property
-    def _input_metadata(self) -> tuple[TensorType, ...]:
-        return self._metas
+    def _input_metadata(self) -> tuple[InputMetadata | None, ...]:
+        """What the gradients of the outputs look like; None for outputs that are no tensors."""
+        return tuple(InputMetadata(Size(m.shape), BY_IR[m.dtype]) if m is not None else None for m in self._metas)
 
     @property
     def _sequence_nr(self) -> int:
