@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tpc.ir.ops.elementwise import copy
+from tpc.ir.ops.shape import broadcast_to
 from tpc.ir.program import Program
 from tpc.recording import Recorded, capture, collect
 from tpc.state import STATE
@@ -53,9 +55,18 @@ def compute(value: Recorded) -> np.ndarray:
         trace = STATE.trace
         if trace is not None:
             return trace.evaluate(value)
-        flush((value,))
+        if not _fill(value):
+            flush((value,))
     assert value.data is not None
     return value.data
+
+
+def _fill(value: Recorded) -> bool:
+    """Computes a value that is one number throughout, such as the gradient that a pass starts with, which needs no program."""
+    if value.defn not in (copy, broadcast_to) or not value.operands[0].is_constant:
+        return False
+    value.settle(np.full(value.type.shape, value.operands[0].attrs["value"], value.type.numpy_dtype))
+    return True
 
 
 def flush(asked: tuple[Recorded, ...] = ()) -> None:
