@@ -250,8 +250,8 @@ def _matched(forward: Program, reverse: Program) -> list[Value | None]:
     return found
 
 
-_is_numbered = re.compile(r"(arg\d+)?").fullmatch
-"""How the text form names inputs that have no name."""
+_is_numbered = re.compile(r"((arg|saved)\d+)?").fullmatch
+"""Names of saved values, and those the text form gives to inputs without one."""
 
 
 def _same_type(value: Value | None, other: Value) -> Value | None:
