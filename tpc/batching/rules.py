@@ -271,3 +271,6 @@ def _nonzero(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mappi
 def missing() -> list[str]:
     """Ops without a rule."""
     return [d.name for d in all_ops() if not has_rule(d) and d.name != "fusion"]
+
+
+from tpc.batching import nn as _nn  # noqa: E402, F401 - enters the rules of its family
