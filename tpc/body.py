@@ -10,6 +10,7 @@ import numpy as np
 from tpc.autograd.engine import Pass
 from tpc.autograd.node import Edge, Grads, Node
 from tpc.autograd.saved import SECOND_TIME
+from tpc.batching.compiled_calls import is_transformed, transformed
 from tpc.outcome import Made, Outcome
 from tpc.pipeline import EARLY, LATE, compile_program, optimized
 from tpc.recording import Recorded, capture, placeholder
@@ -270,6 +271,8 @@ class BodyNode(Node):
             return [None] * len(self._edges)
         if self.inputs is None or self.outputs is None:
             raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
+        if STATE.transforming and is_transformed(grads):
+            return transformed(self._run, grads, [e[0]._metas[e[1]] if e is not None else self._metas[0] for e in self._edges])
         pattern = tuple(g is not None for g in grads)
         if STATE.grad_enabled:
             return self._differentiable(pattern, grads)

@@ -25,6 +25,7 @@ from tpc.straight import MISS, alias_pattern, straight
 from tpc.tensor import REARRANGED, Tensor, from_array
 from tpc.tracing import Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
+from tpc.writing import VIEW_OF_LEAF
 
 MAX_VARIANTS = 8
 """Recordings kept per signature; a function whose guards fail more often runs in deferred mode."""
@@ -81,7 +82,7 @@ class Compiled:
         return getattr(self.function, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if STATE.trace is not None:
+        if STATE.trace is not None or STATE.transforming:
             return self.function(*args, **kwargs)
         leaves: Sequence[Any]
         if not kwargs and all([a.__class__ is Tensor for a in args]):
@@ -304,7 +305,7 @@ def _refusal(x: Tensor) -> str | None:
     """Why a view must not be written in place."""
     base = x._base
     if x._refusal is None and base is not None and x._tracked() and base._leaf and base._node is None and not x._leaf:
-        return "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        return VIEW_OF_LEAF
     return x._refusal
 
 

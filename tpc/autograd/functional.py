@@ -174,6 +174,8 @@ def hessian(
     _, single = _tuple(inputs, "inputs")
 
     def gradient(*xs: Tensor) -> tuple[Tensor, ...]:
+        if outer_jacobian_strategy == "forward-mode":
+            xs = tuple(x.requires_grad_() for x in xs)  # or they would be detached, and lose their tangents
         problem = _Problem(_scalar(func), xs, True, "hessian")
         return tuple(problem.pulled(None, True, strict))
 

@@ -22,6 +22,8 @@ def batched_forward(cls: Any, level: VmapLevel, args: tuple[Any, ...]) -> Any:
     """What `cls` computes on arguments some of which are batched at `level`: outputs batched at it."""
     from tpc.autograd.function import Function
 
+    if getattr(cls, "stands_for_a_batch", False):
+        return _generated(cls, level, args)
     name = cls.__name__
     if cls.setup_context is Function.setup_context:
         raise RuntimeError(
@@ -31,8 +33,8 @@ def batched_forward(cls: Any, level: VmapLevel, args: tuple[Any, ...]) -> Any:
     has_rule = cls.vmap is not Function.vmap
     if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(
-            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please set "
-            "generate_vmap_rule=False or delete the vmap staticmethod."
+            f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please "
+            "set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
         )
     if not has_rule and not cls.generate_vmap_rule:
         raise RuntimeError(
@@ -105,14 +107,13 @@ class _Call:
         self.out_structure: Any = None
         self.out_flags: list[bool] = []
         members = {"forward": staticmethod(self.forward), "backward": staticmethod(self.backward), "jvp": staticmethod(self.jvp)}
-        self.function: Any = type(f"Vmapped{cls.__name__}", (Function,), members)
+        self.function: Any = type(f"Vmapped{cls.__name__}", (Function,), {**members, "stands_for_a_batch": True})
 
     def forward(self, ctx: Any, *leaves: Any) -> tuple[Any, ...]:
         self.inner.needs_input_grad = ctx.needs_input_grad
         with entered(self.level):
             args = unflatten(self.structure, [Batched(x, self.level) if f else x for x, f in zip(leaves, self.flags, strict=True)])
-            output = self.cls.forward(*args)
-            self.cls.setup_context(self.inner, args, output)
+            output = self._run(args)
             found, self.out_structure = flatten(output)
             self.out_flags = [is_batched(o, self.level) for o in found]
         self.kept = list(self.inner.to_save or ())
@@ -125,6 +126,15 @@ class _Call:
         if self.inner.dirty_tensors:
             ctx.mark_dirty(*[self._bare(t) for t in self.inner.dirty_tensors])
         return tuple(self._bare(o) for o in found)
+
+    def _run(self, args: tuple[Any, ...]) -> Any:
+        from tpc.autograd.function import Function
+
+        if self.cls.setup_context is Function.setup_context:
+            return self.cls.forward(self.inner, *args)
+        output = self.cls.forward(*args)
+        self.cls.setup_context(self.inner, args, output)
+        return output
 
     def _bare(self, t: Any) -> Any:
         return t._physical if is_batched(t, self.level) else t
