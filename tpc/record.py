@@ -17,7 +17,7 @@ from tpc.recording import NO_ATTRS, Recorded, constant, emit, user_frame
 from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor, View
-from tpc.writing import NO_GRAD_VIEW
+from tpc.writing import NO_GRAD_VIEW, VIEW_OF_LEAF
 
 SCALARS = (bool, int, float, complex, np.bool_, np.number)
 
@@ -86,7 +86,7 @@ def record_view_plain(source: Tensor, view: View) -> Tensor:
         if (source._node is not None or source._leaf or source._base is not None) and source._tracked():
             make_node(view.defn, (source,), view.attrs, made, STATE.loc or user_frame())
     else:
-        made._refusal = source._refusal or NO_GRAD_VIEW
+        made._refusal = NO_GRAD_VIEW if source._refusal is None or source._refusal is VIEW_OF_LEAF else source._refusal
     return made
 
 

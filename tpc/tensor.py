@@ -7,13 +7,13 @@ from weakref import ref
 
 import numpy as np
 
-from tpc.dtype import BY_IR, SCALAR_NAMES, can_cast, dtype
+from tpc.dtype import BY_IR, SCALAR_NAMES, can_cast
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
-from tpc.size import Size
 from tpc.state import STATE
 from tpc.storage import Alias, Storage
+from tpc.typed import Typed
 from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, PART_IS_COPY, base_was_written, move_retained, overlaps, rebase
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _Rearranged:
 REARRANGED = _Rearranged()
 
 
-class Tensor:
+class Tensor(Typed):
     """An n-dimensional array of one dtype that records what is done to it.
 
     `_views` leads from the storage to this tensor. `_base` is the tensor that this one is a differentiable view of; its history
@@ -117,55 +117,6 @@ class Tensor:
         from tpc.deferred import compute
 
         return compute(self._read())
-
-    # --- type ---
-
-    @property
-    def shape(self) -> Size:
-        return Size(self._type.shape)
-
-    @property
-    def dtype(self) -> dtype:
-        return BY_IR[self._type.dtype]
-
-    @property
-    def ndim(self) -> int:
-        return len(self._type.shape)
-
-    def dim(self) -> int:
-        return len(self._type.shape)
-
-    ndimension = dim
-
-    def size(self, dim: int | None = None) -> Any:
-        if dim is None:
-            return self.shape
-        shape = self._type.shape
-        if not -len(shape) <= dim < len(shape):
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-len(shape)}, {len(shape) - 1}], but got {dim})")
-        return shape[dim]
-
-    def numel(self) -> int:
-        return self._type.numel
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        return self._type.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self._type.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self._type.nbytes
-
-    def is_floating_point(self) -> bool:
-        return self._type.dtype[0] == "f"
-
-    def is_complex(self) -> bool:
-        return self._type.dtype[0] == "c"
 
     # --- history ---
 

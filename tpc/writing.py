@@ -15,6 +15,7 @@ PART_IS_COPY = (
     "before writing it, or make a new tensor with tpc.complex(real, imag)"
 )
 CUSTOM_VIEW = "This view was created inside a custom Function"
+VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 NO_GRAD_VIEW = (
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous "
     "and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the "

@@ -393,3 +393,17 @@ def test_the_real_part_of_a_complex_tensor_is_not_written() -> None:
     with pytest.raises(RuntimeError, match="is a copy"), tpc.no_grad():
         z.imag.zero_()
     assert z.real.clone().mul_(2).tolist() == [2, 2]
+
+
+def test_a_view_made_without_recording_of_a_view_argument() -> None:
+    """It counts like its base, as in PyTorch; what stands in for the argument hid that."""
+
+    def make(compile: Any) -> list[Any]:
+        @compile
+        def f(x: Any) -> Any:
+            with tpc.no_grad():
+                return x[None]
+
+        return [f(parameter()[:2])]
+
+    both(make)

@@ -11,19 +11,20 @@ from tests.fuzz.program import Program, Step
 
 def shrunk(program: Program, check: Callable[[Program], str | None], tries: int = 600) -> Program:
     """The smallest program found that fails as the given one does."""
-    wanted = _kind(check(program))
+    wanted = _kind(checked(check, program))
     progress = True
     while progress and tries > 0:
         progress = False
         for smaller in _smaller(program):
             tries -= 1
-            if tries > 0 and _kind(_checked(check, smaller)) == wanted:
+            if tries > 0 and _kind(checked(check, smaller)) == wanted:
                 program, progress = smaller, True
                 break
     return program
 
 
-def _checked(check: Callable[[Program], str | None], program: Program) -> str | None:
+def checked(check: Callable[[Program], str | None], program: Program) -> str | None:
+    """What the check says; an error of the check itself is a finding too."""
     try:
         return check(program)
     except Exception as error:
