@@ -158,8 +158,10 @@ def _written_out(op: Op, source: str) -> str | None:
         dims = attrs["dims"]
         return f"{source}.T" if dims == tuple(range(len(dims)))[::-1] else f"{source}.transpose({dims})"
     if op.name == "slice" and attrs["starts"]:
-        ends = zip(attrs["starts"], attrs["limits"], attrs["steps"], strict=True)
-        return f"{source}[{', '.join(f'{a}:{b}' if c == 1 else f'{a}:{b}:{c}' for a, b, c in ends)}]"
+        ends = list(zip(attrs["starts"], attrs["limits"], attrs["steps"], op.operands[0].type.shape, strict=True))
+        while len(ends) > 1 and ends[-1][0] == 0 and ends[-1][1:3] == (ends[-1][3], 1):
+            ends.pop()  # all of the axis
+        return f"{source}[{', '.join(f'{a}:{b}' if c == 1 else f'{a}:{b}:{c}' for a, b, c, _ in ends)}]"
     return None
 
 
