@@ -31,6 +31,8 @@ def main() -> int:
         for name, measure in measures.ALL.items():
             print(f"{name:10} {measure.__doc__}")
         return 0
+    if options.threads:
+        peers.limit_threads(options.threads)
     chosen = options.only or names
     known = peers.find(options.torch_python)
     wanted = options.peers or [p.name for p in known if p.mode != "compile"]
@@ -57,6 +59,7 @@ def arguments(names: list[str]) -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", metavar="PEER", help="peers by the beginning of their names (default: all but torch.compile)")
     parser.add_argument("--rounds", type=int, default=7, help="how often each workload goes through all peers (default: 7)")
     parser.add_argument("--seconds", type=float, default=0.2, help="time that a peer has in one round (default: 0.2)")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of every peer (default: what each takes by itself)")
     parser.add_argument("--torch-python", metavar="PATH", help="a Python that has PyTorch, if this one has not")
     parser.add_argument("--json", metavar="FILE", help="write all numbers to FILE too")
     return parser.parse_args()

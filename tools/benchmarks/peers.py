@@ -44,6 +44,14 @@ def can_import(python: str, module: str) -> bool:
     return subprocess.run([python, "-c", look], check=False).returncode == 0
 
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TPC_THREADS")
+
+
+def limit_threads(count: int) -> None:
+    """Has every peer use so many threads."""
+    os.environ.update(dict.fromkeys(THREADS, str(count)))
+
+
 def environment() -> dict[str, str]:
     """The environment of the processes that are measured."""
     return {name: value for name, value in os.environ.items() if name not in SLOWED}
