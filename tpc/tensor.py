@@ -7,7 +7,7 @@ from weakref import ref
 
 import numpy as np
 
-from tpc.dtype import BY_IR, SCALAR_NAMES, can_cast
+from tpc.dtype import SCALAR_NAMES, can_cast
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
@@ -368,29 +368,10 @@ class Tensor(Typed):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-            if value._type.shape != self._type.shape:
-                raise RuntimeError(
-                    f"attempting to assign a gradient of size '{list(value._type.shape)}' to a tensor of size '{list(self._type.shape)}'. "
-                    "Please ensure that the gradient and the tensor are the same size"
-                )
-            if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
-            if value._type.dtype != self._type.dtype:
-                self._check_grad_dtype(value)
+            from tpc.autograd.grad_dtype import check_assigned
+
+            check_assigned(self, value)
         self._set_grad(value)
-
-    def _check_grad_dtype(self, value: Tensor) -> None:
-        from tpc.autograd.grad_dtype import kept_type, takes_any
-
-        kept = kept_type(self).dtype
-        if value._type.dtype != kept and not takes_any(self):
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{BY_IR[kept]}'. The gradient must "
-                "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
-                "specific dtype, or None to allow any dtype."
-            )
 
     def _set_grad(self, value: Tensor | None) -> None:
         trace = STATE.trace

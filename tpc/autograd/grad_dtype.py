@@ -52,3 +52,25 @@ def set_grad_dtype(leaf: Tensor, value: Any) -> None:
     node = leaf._accumulate() if leaf._accumulate is not None else None
     if node is not None:
         node._metas, node._any_dtype = (kept_type(leaf),), takes_any(leaf)
+
+
+def check_assigned(tensor: Tensor, value: Any) -> None:
+    """Refuses what may not be a tensor's `.grad`: another type, shape or dtype, or the tensor itself."""
+    from tpc.tensor import Tensor
+
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value._type.shape != tensor._type.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value._type.shape)}' to a tensor of size '{list(tensor._type.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
+        )
+    if value is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
+    kept = kept_type(tensor).dtype
+    if value._type.dtype not in (tensor._type.dtype, kept) and not takes_any(tensor):
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype '{BY_IR[kept]}'. The gradient must "
+            "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a "
+            "specific dtype, or None to allow any dtype."
+        )
