@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tpc.autograd.rules import derivative, not_differentiable
@@ -64,9 +65,9 @@ def _max_pool(g: Tensor, x: Tensor, kernel: Sizes, stride: Sizes, low: Sizes, hi
 
 def picked(x: Tensor, indices: Tensor, count: int) -> Tensor:
     """The elements of `x` at flat indices into its last `count` axes."""
-    at, shape = x._type.rank - count, indices._type.shape
-    flat = gather(reshape(x, (*x._type.shape[:at], -1)), at, reshape(indices, (*shape[:at], -1)))
-    return reshape(flat, shape)
+    lead, size, shape = x._type.shape[:-count], x._type.shape[-count:], indices._type.shape
+    flat = reshape(indices, (*lead, math.prod(shape[len(lead) :])))
+    return reshape(gather(reshape(x, (*lead, math.prod(size))), len(lead), flat), shape)
 
 
 derivative(ops.max_pool, x=_max_pool)
