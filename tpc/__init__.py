@@ -45,6 +45,7 @@ from tpc.trace import Spec, spec, trace
 __version__ = "0.1.0"
 
 globals().update(_public())
+globals().update({name: getattr(Tensor, name) for name in tpc.methods.ALSO_FUNCTIONS.split()})
 
 bool = bool_
 half, float, double = float16, float32, float64

@@ -61,6 +61,13 @@ IN_PLACE = """
 """
 """Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
 
+ALSO_FUNCTIONS = """
+    abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ deg2rad_ erf_ erfc_ exp_ exp2_ expm1_ fill_ fix_ floor_ frac_ ldexp_
+    log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_
+    tan_ tanh_ trunc_ xlogy_ zero_
+"""
+"""In-place methods that PyTorch has as functions too: `torch.exp_(x)`."""
+
 RESHAPED_IN_PLACE = "squeeze unsqueeze transpose t swapaxes swapdims"
 """Views with an in-place form, which changes how `x` sees its memory."""
 
