@@ -5,8 +5,14 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 if [ -z "${VIRTUAL_ENV:-}" ]; then
     if [ ! -x .venv/bin/python ]; then
-        python=$(command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
-        "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tpc needs Python 3.11 or newer, but $python is $("$python" --version)" >&2; exit 1; }
+        python=
+        for candidate in python3 python3.13 python3.12 python3.11 python; do
+            if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+                python=$candidate
+                break
+            fi
+        done
+        [ -n "$python" ] || { echo "tpc needs Python 3.11 or newer, and found none on the PATH" >&2; exit 1; }
         echo "making a virtual environment in .venv" >&2
         "$python" -m venv .venv
     fi
