@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trains a classifier of handwritten digits whose layers, activation and loss are custom Functions, as one compiled step.
 
-The data are the 1,797 images of the UCI handwritten digits (scikit-learn's copy); a third is held out. The same step then runs deferred, for
+The data are the 1,797 images of the UCI handwritten digits (scikit-learn's copy); a third is held out. The same step then runs
+deferred, for
 comparison. Leaves the IR of the step and the drawing of its backward graph in build/digits (or --out DIR).
 """
 
@@ -147,7 +148,9 @@ def accuracy(images, labels):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("build/digits"), metavar="DIR", help="where the IR and the drawing go (build/digits)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("build/digits"), metavar="DIR", help="where the IR and the drawing go (build/digits)"
+    )
     parser.add_argument("--epochs", type=int, default=EPOCHS, help=f"passes over the training images ({EPOCHS})")
     options = parser.parse_args()
     (images, labels), (held_images, held_labels) = split_data()

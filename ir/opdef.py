@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from tpc.ir.errors import UnknownOpError
 from tpc.ir.types import TensorType
 
-AttrValue: TypeAlias = "None | bool | int | float | complex | str | tuple[AttrValue, ...]"
+AttrValue: TypeAlias = "bool | int | float | complex | str | tuple[AttrValue, ...] | None"
 Infer: TypeAlias = Callable[[Sequence[TensorType], Mapping[str, AttrValue]], "TensorType | tuple[TensorType, ...]"]
 Promotion: TypeAlias = Literal["none", "same", "float", "bool"]
 

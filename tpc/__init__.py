@@ -1,6 +1,7 @@
 """tpc: a graph compiler for custom autograd Functions.
 
-`import tpc as torch` runs a PyTorch file with custom Functions: recorded, optimised and run on NumPy. `tpc.compile` turns a function into one
+`import tpc as torch` runs a PyTorch file with custom Functions: recorded, optimised and run on NumPy. `tpc.compile` turns a function
+into one
 compiled call, `tpc.trace` shows its programs.
 """
 

@@ -217,9 +217,7 @@ def _origin(kind: str, number: int, outputs: int, inputs: int) -> tuple[str, int
 class Reverse:
     """A reverse program, where its inputs come from, and which of the sought edges get a gradient."""
 
-    def __init__(
-        self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None], uses: Uses
-    ) -> None:
+    def __init__(self, executable: Any, origin: Sequence[tuple[str, int]], gradients: Sequence[Recorded | None], uses: Uses) -> None:
         self.executable, self.origin, self.uses = executable, tuple(origin), uses
         self.present = tuple(g is not None for g in gradients)
 

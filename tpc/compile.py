@@ -21,6 +21,7 @@ from tpc.recording import leaf
 from tpc.results import Results
 from tpc.state import STATE
 from tpc.storage import Storage
+from tpc.strides import is_contiguous, whole_storage
 from tpc.straight import MISS, alias_pattern, straight
 from tpc.tensor import REARRANGED, Tensor, from_array
 from tpc.tracing import Untraceable, forget_examples
@@ -143,7 +144,7 @@ class Compiled:
 
 def _kind(x: Any) -> Any:
     if isinstance(x, Tensor):
-        return (x._type, x._tracked(), x._node is None, (True, _refusal(x)) if x._views else False)
+        return (x._type, x._tracked(), x._node is None, _view_kind(x) if x._views else None)
     if x.__class__ is float or x.__class__ is complex:
         return (x.__class__, repr(x))  # tells -0.0 from 0.0, and NaN is itself
     try:
@@ -151,6 +152,14 @@ def _kind(x: Any) -> Any:
     except TypeError:
         return (x.__class__, id(x))
     return (x.__class__, x)
+
+
+def _view_kind(x: Tensor) -> Any:
+    """What a recording depends on in a view: the whole chain, where memory is not in order (`reshape` copies then)."""
+    if is_contiguous(x):
+        return _refusal(x)
+    chain = tuple([(view.defn.name, repr(view.attrs)) for view in x._views])
+    return chain, whole_storage(x).value.type, x._base is None, _refusal(x)
 
 
 _recording = threading.RLock()
@@ -288,8 +297,8 @@ class Variant:
 
 
 def _stand_in(x: Any) -> Any:
-    """An argument that is a view is recorded as a tensor of its own: where it lies in its base is no part of the program."""
-    if not isinstance(x, Tensor) or not x._views:
+    """An argument that is a view of memory in order is recorded as a tensor of its own: where it lies in its base is no part of the program."""
+    if not isinstance(x, Tensor) or not x._views or not is_contiguous(x):
         return x
     made = from_array(np.ascontiguousarray(x._array()))
     edge = x._edge()

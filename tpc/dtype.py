@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,7 @@ float16, float32, float64 = (dtype(f"float{n}", f"f{n}") for n in (16, 32, 64))
 complex64, complex128 = (dtype(f"complex{n}", f"c{n}") for n in (64, 128))
 
 BY_IR: dict[str, dtype] = {
-    d.ir: d
-    for d in (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+    d.ir: d for d in (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 }
 
 SCALAR_NAMES = {
@@ -108,7 +107,7 @@ def scalar_dtype(value: Any) -> str:
     return complex_dtype(_default)
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote(a: str | None, b: str | None) -> str | None:
     """The common dtype of two tensors of equal rank class (PyTorch's `promote_types`); None is the neutral element."""
     if a is None or b is None or a == b:
@@ -127,7 +126,7 @@ def promote(a: str | None, b: str | None) -> str | None:
     return ("u" if common.kind == "u" else "i") + str(common.itemsize * 8)
 
 
-@lru_cache(maxsize=None)
+@cache
 def combine(higher: str | None, lower: str | None) -> str | None:
     """Dtype of operands of two priorities: the lower one counts only where its category is higher."""
     if higher is None or lower is None:

@@ -62,8 +62,10 @@ IN_PLACE = """
 """Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
 
 ALSO_FUNCTIONS = """
-    abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ deg2rad_ erf_ erfc_ exp_ exp2_ expm1_ fill_ fix_ floor_ frac_ ldexp_
-    log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_
+    abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ deg2rad_ erf_ erfc_ exp_ exp2_ expm1_ fill_ fix_ floor_ frac_
+    ldexp_
+    log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_
+    square_
     tan_ tanh_ trunc_ xlogy_ zero_
 """
 """In-place methods that PyTorch has as functions too: `torch.exp_(x)`."""
@@ -100,6 +102,7 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "is_neg": lambda x: False,
     "is_inference": lambda x: x._storage.inference,
 }
+
 
 def _inverted(self: Tensor) -> Tensor:
     if category(self._type.dtype) > 1:
@@ -210,9 +213,7 @@ def _format(self: Tensor, spec: str) -> str:
     return object.__format__(self, spec)
 
 
-def _backward(
-    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-) -> None:
+def _backward(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the gradient of this tensor to the `.grad` of the leaves behind it."""
     from tpc.autograd.backward import backward
 

@@ -16,7 +16,7 @@ from tpc.tree import flatten
 
 
 class Source(NamedTuple):
-    """Where an input's memory is found at a call: argument number `ref`, a storage, the `.grad` of a tensor source, or a fixed array.
+    """Where an input's memory is found at a call: argument number `ref` or what it is a view of, a storage, the `.grad` of a tensor source, or a fixed array.
     Where a gradient goes, it may also be a leaf that the call itself makes."""
 
     kind: str
@@ -101,6 +101,8 @@ def tensor_of(source: Source, leaves: Sequence[Any]) -> Tensor | None:
     kind, ref = source
     if kind == "arg":
         return leaves[ref]  # type: ignore[no-any-return]
+    if kind == "base":
+        return leaves[ref]._base  # type: ignore[no-any-return]
     if kind == "outside":
         return ref  # type: ignore[no-any-return]
     owner = tensor_of(ref, leaves) if kind == "grad" else None
@@ -142,6 +144,7 @@ class _Reader:
         self.out = Outcome(trace)
         self.argument = {id(t): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
         self.argument_storage = {id(t._storage): i for i, t in reversed(list(enumerate(leaves))) if isinstance(t, Tensor)}
+        self.bases = {id(t._base): i for i, t in enumerate(leaves) if isinstance(t, Tensor) and t._base is not None}
         self.storages = self.out.made
         self.made: dict[int, Made] = {}
         """By tensor."""
@@ -229,6 +232,8 @@ class _Reader:
     def _tensor_source(self, tensor: Tensor) -> Source:
         if id(tensor) in self.argument:
             return Source("arg", self.argument[id(tensor)])
+        if id(tensor) in self.bases:
+            return Source("base", self.bases[id(tensor)])
         for owner, grad in self.trace.grads_read.values():
             if grad is tensor:
                 return Source("grad", self._tensor_source(owner))

@@ -33,6 +33,11 @@ class Results:
     def give(self) -> Any:
         """Applies the effects; the result of the call."""
         outcome = self.outcome
+        # First of all, so that results which are views of these are of their new history.
+        for source, moved in outcome.moved:
+            owner = self._outside(source)
+            owner._node, owner._slot = self._history(moved)
+            owner._edits += 1
         results = [self.tensor(x) for x in outcome.results]
         for i, first in outcome.repeated:
             results[i] = results[first]
@@ -40,10 +45,6 @@ class Results:
             self._outside(source)._grad = self.tensor(new)
         for source, flag in outcome.flags:
             self._outside(source)._leaf = flag
-        for source, moved in outcome.moved:
-            owner = self._outside(source)
-            owner._node, owner._slot = self._history(moved)
-            owner._edits += 1
         if self.node is not None:
             self.node.made = self.storages
             self._join_leaves(self.node)

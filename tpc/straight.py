@@ -21,6 +21,7 @@ from tpc.recording import NO_ATTRS, Recorded, leaf
 from tpc.runtime.code import Code
 from tpc.state import STATE
 from tpc.storage import Storage
+from tpc.strides import is_contiguous
 from tpc.tensor import Tensor
 from tpc.tree import LEAF, unflatten
 
@@ -193,7 +194,7 @@ def edges(sought: Sequence[Source], leaves: Sequence[Any]) -> list[Edge]:
 
 def alias_pattern(leaves: Sequence[Any]) -> tuple[int, ...] | None:
     """For each tensor argument the first that has the same memory; None where all differ."""
-    ids = [id(t._storage) for t in leaves if isinstance(t, Tensor) and not t._views]
+    ids = [id(t._storage) for t in leaves if isinstance(t, Tensor) and not (t._views and is_contiguous(t))]
     if len(set(ids)) == len(ids):
         return None
     return tuple(ids.index(i) for i in ids)

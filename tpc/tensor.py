@@ -184,8 +184,7 @@ class Tensor(Typed):
             raise RuntimeError("requires_grad must be a bool")
         if self._tracked() and self._node is not None:
             hint = (
-                " If you want to use a computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
+                " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
             raise RuntimeError(f"you can only change requires_grad flags of leaf variables.{'' if value else hint}")
         if value and not is_differentiable(self._type.dtype):
@@ -283,14 +282,11 @@ class Tensor(Typed):
         from tpc.record import cast, record_scatter
 
         if new._type.shape != self._type.shape:
-            raise RuntimeError(
-                f"output with shape {list(self._type.shape)} doesn't match the broadcast shape {list(new._type.shape)}"
-            )
+            raise RuntimeError(f"output with shape {list(self._type.shape)} doesn't match the broadcast shape {list(new._type.shape)}")
         if new._type.dtype != self._type.dtype:
             if not can_cast(new._type.dtype, self._type.dtype):
                 raise RuntimeError(
-                    f"result type {SCALAR_NAMES[new._type.dtype]} can't be cast to the desired output type "
-                    f"{SCALAR_NAMES[self._type.dtype]}"
+                    f"result type {SCALAR_NAMES[new._type.dtype]} can't be cast to the desired output type {SCALAR_NAMES[self._type.dtype]}"
                 )
             new = cast(new, self._type.dtype)
         self._refuse_write(new)

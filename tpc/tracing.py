@@ -190,7 +190,8 @@ class Trace:
             )
         if self._depends_on_gradients(value):
             raise Untraceable(
-                f"the value of a tensor that depends on a gradient from outside was asked for at {where}: backward is recorded before there is one"
+                f"the value of a tensor that depends on a gradient from outside was asked for at {where}: backward is recorded before "
+                "there is one"
             )
         array = self.peek(value)
         if depends and array.size > GUARD_ELEMENTS:

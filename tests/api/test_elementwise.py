@@ -167,7 +167,7 @@ def test_complex_numbers():
     assert tpc.sgn(tpc.tensor([3 + 4j, 0j])).tolist() == pytest.approx([0.6 + 0.8j, 0])
     assert tpc.polar(t(2), t(math.pi / 2)).tolist() == pytest.approx([2j])
     with pytest.raises(RuntimeError, match="imag is not implemented for tensors with non-complex dtypes"):
-        t(1).imag  # noqa: B018
+        t(1).imag
 
 
 # --- dtypes -------------------------------------------------------------------------------------

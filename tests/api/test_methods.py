@@ -56,7 +56,7 @@ def test_what_is_no_number_is_left_to_the_other_side():
     with pytest.raises(TypeError, match="unsupported operand"):
         t(1.0) + "a"
     with pytest.raises(TypeError, match="not supported between"):
-        t(1.0) < "a"  # noqa: B015
+        t(1.0) < "a"
     assert (t(1.0) == "a", t(1.0) == None, t(1.0) != None) == (False, False, True)  # noqa: E711
 
 
@@ -75,7 +75,7 @@ def test_sequences():
         with pytest.raises(TypeError, match="0-d tensor"):
             call(tpc.tensor(1))
     with pytest.raises(RuntimeError, match="only supports Tensor or scalar"):
-        "a" in x  # noqa: B015
+        "a" in x
 
 
 # --- in place -----------------------------------------------------------------------------------
@@ -258,9 +258,9 @@ def test_transposes():
     assert x.T.tolist() == x.mT.tolist() == x.H.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert tpc.tensor([[1j]]).mH.tolist() == [[-1j]]
     with pytest.raises(RuntimeError, match=r"tensor.H is only supported on matrices"):
-        tpc.zeros(2, 2, 2).H  # noqa: B018
+        tpc.zeros(2, 2, 2).H
     with pytest.raises(RuntimeError, match=r"tensor.mT is only supported on matrices"):
-        tpc.zeros(2).mT  # noqa: B018
+        tpc.zeros(2).mT
 
 
 def test_backward_of_a_tensor():

@@ -10,7 +10,7 @@ import pytest
 
 from tpc.cli import main
 
-MODEL = '''\
+MODEL = """\
 import sys
 
 import tpc
@@ -86,7 +86,7 @@ def branches(x):
 
 def leaves(x):
     sys.exit(7)
-'''
+"""
 
 TEXT = """\
 tpc 1

@@ -152,7 +152,7 @@ def test_what_the_user_raises_is_3_with_their_frames(tpc, model, tmp_path):
     done = tpc("trace", f"{model}:boom", "--input", "f32[3]", "-o", tmp_path / "out.tir")
     assert (done.code, done.out) == (3, "")
     assert [line.strip().split(", ")[-1] for line in done.err.splitlines() if line.startswith("  File")] == ["in boom", "in inner"]
-    assert done.err.endswith("KeyError: \"the user's own\"\n")
+    assert done.err.endswith('KeyError: "the user\'s own"\n')
     assert not (tmp_path / "out.tir").exists()
 
 

@@ -12,7 +12,11 @@ from tpc.autograd.function import Function, InplaceFunction, NestedIOFunction
 from tpc.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from tpc.tensor import Tensor as Variable
 
-_LATER = {"functional": ("functional", None), "gradcheck": ("gradient_check", "gradcheck"), "gradgradcheck": ("gradient_check", "gradgradcheck")}
+_LATER = {
+    "functional": ("functional", None),
+    "gradcheck": ("gradient_check", "gradcheck"),
+    "gradgradcheck": ("gradient_check", "gradgradcheck"),
+}
 """Names that need the operators, which themselves need this package: they are imported when asked for."""
 
 

@@ -34,9 +34,7 @@ def exit_level(level: Level) -> None:
 def enter_dual_level() -> Level:
     """Begins forward mode; `RuntimeError` where it is on already."""
     if STATE.duals:
-        raise RuntimeError(
-            "Nested forward mode AD is not supported at the moment. If you need it, use tpc.func.jvp, whose levels nest."
-        )
+        raise RuntimeError("Nested forward mode AD is not supported at the moment. If you need it, use tpc.func.jvp, whose levels nest.")
     return enter_level()
 
 
@@ -68,7 +66,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: Level | None = None) ->
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     if tensor._type.shape != tangent._type.shape:
         raise RuntimeError(
-            f"Expected primal and tangent to have the same shape: {list(tensor._type.shape)} and {list(tangent._type.shape)} (different size)"
+            f"Expected primal and tangent to have the same shape: {list(tensor._type.shape)} and {list(tangent._type.shape)} "
+            "(different size)"
         )
     level = level if level is not None else STATE.duals[-1]
     made = _alias(tensor)
@@ -102,4 +101,3 @@ def unpack_dual(tensor: Tensor, *, level: Level | None = None) -> UnpackedDualTe
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-

@@ -52,7 +52,9 @@ class FunctionNode(Node):
         """Keeps tensors for `jvp`."""
         for t in tensors:
             if not isinstance(t, Tensor) and t is not None:
-                raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx.")
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -71,7 +73,9 @@ class FunctionNode(Node):
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Has had no effect for a long time; kept so that old code runs."""
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked.", FutureWarning, stacklevel=2
+        )
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:

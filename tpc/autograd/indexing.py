@@ -178,4 +178,3 @@ def _masked_src(g: Tensor, mask: Tensor, src_type: TensorType) -> Tensor:
 
 derivative(ops.masked_scatter, x=lambda g, mask: where(mask, 0, g), src=_masked_src)
 not_differentiable(ops.nonzero)
-

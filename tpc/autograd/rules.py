@@ -86,7 +86,15 @@ RULES: dict[OpDef, list[Rule]] = {}
 """Rules of an op; the first whose `when` holds counts."""
 NOT_DIFFERENTIABLE: set[OpDef] = set()
 
-_TORCH_NAMES = {"mul": "Mul", "broadcast_to": "Expand", "slice": "Slice", "reshape": "View", "index": "Index", "copy": "Clone", "cast": "ToCopy"}
+_TORCH_NAMES = {
+    "mul": "Mul",
+    "broadcast_to": "Expand",
+    "slice": "Slice",
+    "reshape": "View",
+    "index": "Index",
+    "copy": "Clone",
+    "cast": "ToCopy",
+}
 
 
 def node_name(op: str) -> str:

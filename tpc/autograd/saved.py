@@ -71,7 +71,8 @@ class SavedTensor:
         """Packs the tensor now; `RuntimeError` where it has hooks already."""
         if self.unpack_hook is not None:
             raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
+                "at a time."
             )
         self._pack(self.tensor, (pack_hook, unpack_hook))
 
@@ -107,7 +108,8 @@ class SavedTensor:
             maker = f", which is output {self.tensor._slot} of {self.tensor._node.name()},"
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[tpc.{_kind(self.type.dtype)} {list(self.type.shape)}]{maker} is at version {found}; expected version {self.version} instead. It was saved by "
+            f"[tpc.{_kind(self.type.dtype)} {list(self.type.shape)}]{maker} is at version {found}; expected version {self.version} "
+            "instead. It was saved by "
             f"{node._described()}. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tpc.autograd.set_detect_anomaly(True)."
         )
@@ -115,5 +117,3 @@ class SavedTensor:
 
 def _kind(dtype: str) -> str:
     return {"f32": "FloatTensor", "f64": "DoubleTensor", "f16": "HalfTensor", "i64": "LongTensor"}.get(dtype, dtype)
-
-

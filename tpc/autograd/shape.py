@@ -174,4 +174,3 @@ derivative(ops.cumsum, x=_cumsum)
 derivative(ops.cumprod, x=_cumprod)
 
 not_differentiable(ops.constant, ops.iota, ops.linspace, ops.eye, ops.literal)
-

@@ -1,6 +1,7 @@
 """Forward mode: what each recorded op does to tangents.
 
-Note: tangents. A tensor carries at most one tangent per active level. The tangent of a result is the transpose of the op's gradient formula: the
+Note: tangents. A tensor carries at most one tangent per active level. The tangent of a result is the transpose of the op's gradient
+formula: the
 formula is linear in the gradient u, so its gradient with respect to u, applied to the operands' tangents, is the result's tangent.
 One table of derivatives thus serves both modes, and the tangents are recorded, differentiable values themselves.
 """
@@ -78,7 +79,9 @@ def _transposed(
 
     rule = rule_for(defn, attrs)
     if rule is None:
-        raise NotImplementedError(f"Trying to use forward AD with {defn.name} that does not support it because it has not been implemented yet.")
+        raise NotImplementedError(
+            f"Trying to use forward AD with {defn.name} that does not support it because it has not been implemented yet."
+        )
     plan = rule.plan(tuple(t is not None for t in tangents))
     outer, STATE.grad_enabled = STATE.grad_enabled, True
     try:
@@ -86,7 +89,11 @@ def _transposed(
         pulled = _pulled_back(plan, operands, attrs, outputs, seeds)
         used = [(v, t) for v, t in zip(pulled, tangents, strict=True) if v is not None and t is not None and v.requires_grad]
         wanted = [s for s in seeds if s is not None]
-        got = iter(grad([v for v, _ in used], wanted, [t for _, t in used], create_graph=outer, allow_unused=True) if used else [None] * len(wanted))
+        got = iter(
+            grad([v for v, _ in used], wanted, [t for _, t in used], create_graph=outer, allow_unused=True)
+            if used
+            else [None] * len(wanted)
+        )
     finally:
         STATE.grad_enabled = outer
     made = []

@@ -97,5 +97,3 @@ def _run(program: Program, names: list[str] | tuple[str, ...], memory_budget: fl
     left_out = {p.__name__ for p in PASSES}.difference(names)
     passes = standard(evaluate, memory_budget, (*config.skip, *left_out))
     run(program, passes, watch, verify if config.verify else None)
-
-

@@ -30,6 +30,7 @@ class Handover:
     results: int
     """How many outputs of forward the caller gets; the others are there for reverse."""
 
+
 @dataclass(slots=True, eq=False)
 class Step:
     """One op outside of fusions; `operands` are values that steps and inputs define."""

@@ -228,7 +228,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Te
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if category(given.dtype) == 0:
-        raise NotImplementedError('"arange_cpu" not implemented for \'Bool\'')
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
     if given.dtype == "i64":
         start, end, step = int(start), int(end), int(step)
     whole = all(isinstance(x, int) for x in (start, end, step))

@@ -165,7 +165,9 @@ ger = outer
 def _added(input: Tensor, product: Tensor, beta: Any, alpha: Any, out: Tensor | None) -> Tensor:
     have, wanted = input._type.shape, product._type.shape
     if len(have) > len(wanted) or any(m not in (1, n) for m, n in zip(reversed(have), reversed(wanted), strict=False)):
-        raise RuntimeError(f"The expanded size of the tensor {list(wanted)} must match the existing size {list(have)} of the tensor that is added")
+        raise RuntimeError(
+            f"The expanded size of the tensor {list(wanted)} must match the existing size {list(have)} of the tensor that is added"
+        )
     scaled = product if alpha == 1 else e.mul(product, alpha)
     if beta == 0:  # PyTorch ignores `input` then, NaN and all
         from tpc.functions.shape import broadcast_to

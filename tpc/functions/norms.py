@@ -104,9 +104,7 @@ def linalg_norm(
     return vector_norm(input, 2 if ord is None else ord, dims, keepdim, dtype=dtype, out=out)
 
 
-def norm(
-    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None, dtype: Any = None
-) -> Tensor:
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None, dtype: Any = None) -> Tensor:
     """The p-norm of all elements, or along `dim`; "fro" is 2."""
     if p == "nuc":
         raise RuntimeError("norm: the nuclear norm needs singular values, which tpc does not have")
@@ -130,5 +128,3 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """Divided by its p-norm along `dim`."""
     return stored(e.div(input, e.clamp_min(vector_norm(input, p, dim, keepdim=True), eps)), out)
-
-

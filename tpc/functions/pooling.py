@@ -57,9 +57,7 @@ def _window(
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if 2 * p > span:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
-            )
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
         rest = n + 2 * p - span
         made = (-(-rest // s) if ceil_mode else rest // s) + 1
         if ceil_mode and (made - 1) * s >= n + p:
@@ -112,9 +110,7 @@ max_pool3d_with_indices = _with_indices(max_pool3d, "max_pool3d_with_indices")
 def _max_unpool(count: int) -> Callable[..., Tensor]:
     name = f"max_unpool{count}d"
 
-    def function(
-        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
-    ) -> Tensor:
+    def function(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
         kernel = several(kernel_size, count, name, "kernel_size")
         steps = kernel if stride is None else several(stride, count, name, "stride")
         border = several(padding, count, name, "padding")
