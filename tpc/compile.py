@@ -16,13 +16,13 @@ from tpc.autograd.node import Edge, hook_ids
 from tpc.body import Body
 from tpc.deferred import flush
 from tpc.names import input_names
-from tpc.outcome import Made, Outcome, run_traced, storage_of, tensor_of
+from tpc.outcome import Outcome, run_traced, storage_of, tensor_of
 from tpc.recording import leaf
 from tpc.results import Results
 from tpc.state import STATE
 from tpc.storage import Storage
-from tpc.strides import is_contiguous, whole_storage
 from tpc.straight import MISS, alias_pattern, straight
+from tpc.strides import is_contiguous, whole_storage
 from tpc.tensor import REARRANGED, Tensor, from_array
 from tpc.tracing import Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
@@ -48,10 +48,11 @@ def compile(
 ) -> Any:
     """Compiles a function or module; also a decorator, with or without arguments.
 
-    The first call with a signature (containers, dtypes, shapes, requires_grad, Python values) records what the function does; later calls run the program.
-    Tensors from outside are read anew at each call, and what the function writes to them, `.grad` included, is written at each call.
-    With `fullgraph=True`, code that cannot be recorded is an error instead of running deferred. `memory_budget` from 1.0 (fastest) to 0.0 (least
-    memory) says how much may be kept for backward; `ValueError` outside of that. `dynamic`, `mode`, `options` are accepted and have no effect.
+    The first call with a signature (containers, dtypes, shapes, requires_grad, Python values) records what the function does; later
+    calls run the program. Tensors from outside are read anew at each call, and what the function writes to them, `.grad` included, is
+    written at each call. With `fullgraph=True`, code that cannot be recorded is an error instead of running deferred. `memory_budget`
+    from 1.0 (fastest) to 0.0 (least memory) says how much may be kept for backward; `ValueError` outside of that. `dynamic`, `mode`,
+    `options` are accepted and have no effect.
     """
     if not isinstance(memory_budget, (int, float)) or not 0.0 <= memory_budget <= 1.0:
         raise ValueError(f"memory_budget must be between 0.0 and 1.0, not {memory_budget!r}")
@@ -201,7 +202,8 @@ class Variant:
         self.straight = straight(self, leaves)
 
     def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
-        """An argument that is a view is handed over by value, which shows where its memory is written under another name or its base's history moves."""
+        """An argument that is a view is handed over by value. That shows where its memory is written under another name, or its base's
+        history moves."""
         if any(source.kind == "arg" and source.ref in self.viewed for source, _ in self.outcome.moved):
             raise Untraceable("an argument that is a view is written where its base has a history; write the base instead")
         if not self.viewed or not self.outcome.writes:
@@ -261,7 +263,8 @@ class Variant:
             outs, node = self.body.call(arrays, edges)
         except Exception as error:
             if outcome.guards:
-                # The values that were looked at may be what no longer holds; a fault of the code itself comes back when it is recorded again.
+                # The values that were looked at may be what no longer holds; a fault of the code itself comes back when it is recorded
+                # again.
                 raise GuardFailed from error
             raise
         for output, expected, _ in outcome.guards:
@@ -272,7 +275,9 @@ class Variant:
         for output, number, count in outcome.writes:
             self._write_back(storages[number], outs[output], given[number], count, leaves, number)
         if node is not None:
-            node.versions = versions
+            node.versions, node.contents = versions, [s.value for s in storages]
+            if self.viewed:
+                node.views = {n: leaves[s.ref] for n, s in enumerate(outcome.sources) if s.kind == "arg" and s.ref in self.viewed}
         return Results(self, outs, node, edges, leaves).give()
 
     def _read_views(self, arrays: list[np.ndarray], leaves: Sequence[Any], i: int) -> None:
@@ -297,7 +302,8 @@ class Variant:
 
 
 def _stand_in(x: Any) -> Any:
-    """An argument that is a view of memory in order is recorded as a tensor of its own: where it lies in its base is no part of the program."""
+    """An argument that is a view of memory in order is recorded as a tensor of its own: where it lies in its base is no part of the
+    program."""
     if not isinstance(x, Tensor) or not x._views or not is_contiguous(x):
         return x
     made = from_array(np.ascontiguousarray(x._array()))

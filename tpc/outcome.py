@@ -16,8 +16,8 @@ from tpc.tree import flatten
 
 
 class Source(NamedTuple):
-    """Where an input's memory is found at a call: argument number `ref` or what it is a view of, a storage, the `.grad` of a tensor source, or a fixed array.
-    Where a gradient goes, it may also be a leaf that the call itself makes."""
+    """Where an input's memory is found at a call: argument number `ref` or what it is a view of, a storage, the `.grad` of a tensor
+    source, or a fixed array. Where a gradient goes, it may also be a leaf that the call itself makes."""
 
     kind: str
     ref: Any
@@ -34,6 +34,8 @@ class Made(NamedTuple):
     storage: Source | None = None
     base: Source | Made | None = None
     refusal: str | None = None
+    grad: Any = None
+    """The `Made` (or the source) of its own `.grad`."""
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Outcome:
     results: list[Any] = field(default_factory=list)
     structure: Any = None
     storage_source: Callable[[Storage], Source] = lambda storage: Source("storage", storage)
+    tensor_source: Callable[[Tensor], Source] = lambda tensor: Source("outside", tensor)
     writes: list[tuple[int, int, int]] = field(default_factory=list)
     """(output, input, number of writes): memory from outside with a new content."""
     touched: list[tuple[int, int]] = field(default_factory=list)
@@ -171,7 +174,7 @@ class _Reader:
                 out.touched.append((list(trace.placeholders).index(storage), trace.writes[storage]))
         for value, expected, where in trace.guards:
             out.guards.append((self._output(value), expected, where))
-        out.storage_source = self._storage_source
+        out.storage_source, out.tensor_source = self._storage_source, self._tensor_source
         out.lift_inputs(out.outputs)
         out.sought = [(edge, self._tensor_source(t)) for edge, t in trace.input_edges()]
         out.sought += [(edge, Source("made", made)) for edge, made in self.leaves]
@@ -216,7 +219,9 @@ class _Reader:
                     output = self.storages[x._storage] = self._output(x._storage.read())
                     if x._storage.inference:
                         self.out.inference.add(output)
-            made = self.made[id(x)] = Made(output, x._views, x._read(), None if leaf else edge, leaf, source, base, x._refusal)
+            made = self.made[id(x)] = Made(
+                output, x._views, x._read(), None if leaf else edge, leaf, source, base, x._refusal, self._result(x._grad)
+            )
             if leaf and edge is not None:
                 self.leaves.append((edge, made))
         return made

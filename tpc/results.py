@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tpc.autograd.node import Edge
-from tpc.body import BodyNode, SpentNode
+from tpc.compiled_backward import BodyNode, SpentNode
 from tpc.outcome import Made, Source, storage_of, tensor_of
 from tpc.recording import NO_ATTRS, Recorded
 from tpc.storage import Storage
@@ -69,6 +69,8 @@ class Results:
             elif x.leaf:
                 made._leaf = True
             made._refusal = x.refusal
+            if x.grad is not None:
+                made._grad = self.tensor(x.grad)
         return made
 
     def _on_outside_memory(self, x: Made) -> Tensor:

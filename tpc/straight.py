@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tpc.autograd.node import Edge, hook_ids
-from tpc.body import SpentNode
+from tpc.compiled_backward import SpentNode
 from tpc.outcome import Made, Outcome, Source, tensor_of
 from tpc.recording import NO_ATTRS, Recorded, leaf
 from tpc.runtime.code import Code
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MISS: Any = object()
 """What the function gives where the tensors do not stand as they stood when the variant was recorded."""
 
-_DESCRIPTION = {"trace", "inputs", "sources", "outputs", "structure", "storage_source", "sought", "met", "made", "inference"}
+_DESCRIPTION = {"trace", "inputs", "sources", "outputs", "structure", "storage_source", "tensor_source", "sought", "met", "made", "inference"}
 _WRITTEN_OUT = {"results", "repeated", "writes", "touched", "grads", "watched", "plain", "grads_read"}
 
 
@@ -47,7 +47,7 @@ def _is_plain(outcome: Outcome) -> bool:
     if any(getattr(outcome, f.name) for f in fields(outcome) if f.name not in _DESCRIPTION | _WRITTEN_OUT):
         return False
     made = [*outcome.results, *[new for _, new in outcome.grads]]
-    if any(isinstance(x, Made) and (x.storage is not None or x.base is not None) for x in made):
+    if any(isinstance(x, Made) and (x.storage is not None or x.base is not None or x.grad is not None) for x in made):
         return False
     looked_at = [*[source for source, _, _ in outcome.watched], *[source for source, _ in outcome.grads_read]]
     return all(source.kind in ("arg", "outside") for source in looked_at)

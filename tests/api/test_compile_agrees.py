@@ -407,3 +407,51 @@ def test_a_view_made_without_recording_of_a_view_argument() -> None:
         return [f(parameter()[:2])]
 
     both(make)
+
+
+def test_a_view_argument_whose_memory_is_not_in_order() -> None:
+    """Flattening it makes a copy; what stood in for it was in order, and was written."""
+
+    def make(compile: Any) -> list[Any]:
+        base = tpc.arange(6.0).reshape(2, 3)
+
+        @compile
+        def f(x: Any) -> Any:
+            x.flatten().zero_()
+            return x[0].mul_(2)
+
+        return [f(base.t()), base]
+
+    both(make)
+
+
+def test_a_view_of_an_argument_that_gets_a_history() -> None:
+    """The result was made before the argument had its new history, and seemed to be out of date."""
+
+    def make(compile: Any) -> list[Any]:
+        x, y = parameter(), tpc.zeros(2, 3)
+
+        @compile
+        def f(y: Any) -> Any:
+            y.add_(x)
+            return y.split(1)[1]
+
+        part = f(y)
+        part.sum().backward()
+        return [y, part, x.grad]
+
+    both(make)
+
+
+def test_a_leaf_made_inside_brings_its_gradient() -> None:
+    def make(compile: Any) -> list[Any]:
+        @compile
+        def f(x: Any) -> Any:
+            w = (x + 1).requires_grad_()
+            (w * w).sum().backward()
+            return w
+
+        w = f(tpc.arange(3.0))
+        return [w, w.grad]
+
+    both(make)

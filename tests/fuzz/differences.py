@@ -57,7 +57,7 @@ def _total(program: Program, arrays: dict[str, np.ndarray], backward: bool = Fal
     for leaf in program.leaves:
         tensors[leaf.name] = leaf.make(tpc, arrays[leaf.name], tensors)
     body, _ = program.build(tpc, tensors)
-    results = body(*[tensors[leaf.name] for leaf in program.arguments])
+    results = program.flat(body(*[tensors[leaf.name] for leaf in program.arguments]))
     rng = np.random.default_rng(1)
     total: Any = tpc.zeros((), dtype=tpc.float64)
     for t in results:

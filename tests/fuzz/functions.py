@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.fuzz.growth import Growth, is_floating, is_inexact, is_real
 from tests.fuzz.memory import view, write
-from tests.fuzz.program import Step
 from tests.fuzz.values import along, binary, reduce, unary, where
 
 FORMULAS = {
@@ -20,9 +19,7 @@ FORMULAS = {
 
 def define(g: Growth, kind: str, lines: list[str]) -> str:
     name = f"F{len(g.classes)}"
-    code = "\n".join([f"class {name}(ns.autograd.Function):  # {kind}", *["    " + line for line in lines]])
-    exec(code, g.env)
-    g.classes.append(Step(code, (name,)))
+    g.define("\n".join([f"class {name}(ns.autograd.Function):  # {kind}", *["    " + line for line in lines]]), name)
     return name
 
 
@@ -115,12 +112,29 @@ def nested(g: Growth) -> None:
     g.let(f"{name}.apply({x})")
 
 
+def gathered(g: Growth) -> None:
+    """A list and a keyword argument in, an outside tensor read in forward and backward, a list out."""
+    x = g.value(is_floating)
+    outside = [n for n in g.tensors(is_floating) if n[0] == "w"]
+    if x is None:
+        return
+    y = g.choose(g.tensors(lambda t: t.shape == g.env[x].shape and t.dtype == g.env[x].dtype))
+    w = g.choose(outside) if outside and not g.smooth and g.chance(60) else None
+    factor = f"{w}.detach().sum().to(xs[0].dtype)" if w else "1.5"
+    forward = ["ctx.save_for_backward(None, *xs)", "ctx.scale = scale", f"return [xs[0] * xs[1] * scale, xs[0] + {factor}]"]
+    back = ["_, a, b = ctx.saved_tensors", "xs = [a]"]
+    back.append(f"return [g0 * b * ctx.scale + g1, g0 * a * ctx.scale{' + 0 * ' + factor if w else ''}], None")
+    name = define(g, "gathered", ["@staticmethod", "def forward(ctx, xs, scale=1.0):", *_in(forward), *_backward("g0, g1", back)])
+    g.let(f"{name}.apply([{x}, {y}], {g.choose(['2.0', '0.5'])})", 2)
+
+
 # --- any derivative -----------------------------------------------------------------------------
 
 
 def dirty(g: Growth) -> None:
     """Writes its input, says so, returns it."""
-    x = g.value(lambda t: is_floating(t) and not (t.is_leaf and t.requires_grad) or g.chance(5) and is_floating(t))
+    unsafe = g.chance(5)
+    x = g.value(lambda t: is_floating(t) and (unsafe or not (t.is_leaf and t.requires_grad)))
     if x is None or x in g.protected:
         return
     split, two = g.chance(30), g.chance(25)
@@ -152,7 +166,7 @@ def passing(g: Growth) -> None:
 
 
 def arbitrary(g: Growth) -> None:
-    """A random forward, and a backward that uses what it saved in some way."""
+    """A random forward, and a backward that is linear in what it gets and uses what was saved in some way."""
     names = [g.choose(g.tensors(is_real)) for _ in range(g.number(1, 3))] if g.tensors(is_real) else []
     if not names:
         return
@@ -194,12 +208,12 @@ def arbitrary(g: Growth) -> None:
 def _fitted(g: Growth, gradient: str, have: object, other: str, saved: object, want: object, i: int) -> str:
     """An expression in a gradient and a saved tensor that has the shape of parameter i."""
     shape = want.shape  # type: ignore[attr-defined]
-    factor = g.choose([f" * {other}", f" + {other}.sum()", "", f" * ns.cos({other})"]) if is_inexact(saved) else ""  # type: ignore[arg-type]
+    factor = g.choose([f" * {other}", f" * {other}.sum()", "", f" * ns.cos({other})"]) if is_inexact(saved) else ""  # type: ignore[arg-type]
     if have.shape == shape and (not factor or "sum" in factor or saved.shape == shape):  # type: ignore[attr-defined]
         return f"{gradient}{factor}"
-    return f"{gradient}.sum().expand(ctx.shapes[{i}]) + 0.5"
+    return f"{gradient}.sum().expand(ctx.shapes[{i}]) * 0.5"
 
 
-FUNCTIONS = (composed, composed, product, product, nested, dirty, dirty, passing, arbitrary, arbitrary, arbitrary)
+FUNCTIONS = (gathered, composed, composed, product, product, nested, dirty, dirty, passing, arbitrary, arbitrary, arbitrary)
 
-SMOOTH_FUNCTIONS = (composed, composed, product, nested)
+SMOOTH_FUNCTIONS = (gathered, composed, composed, product, nested)

@@ -47,7 +47,8 @@ def grown(choices: Choices, smooth: bool = False, random: bool = True) -> Progra
                 _grow(g, [gradients.OUTSIDE] * 3 + [MORE_MEMORY], choices.number(1, 3))
     observed = tuple(n for s in g.steps if not g.failed for n in s.binds if n in g.env)
     budget, again = choices.choose([1.0, 0.5, 0.0]), choices.chance(30)
-    return Program(leaves, tuple(g.classes), body, results, tuple(g.steps), observed, budget, again)
+    nested = min(choices.choose([0, 0, 1, 2]), len(results))
+    return Program(leaves, tuple(g.classes), body, results, tuple(g.steps), observed, budget, nested, again)
 
 
 def _leaves(choices: Choices, smooth: bool) -> tuple[Leaf, ...]:

@@ -61,6 +61,52 @@ def penalty(g: Growth) -> None:
             g.do(f"({name} ** 2).sum().backward()")
 
 
+def backward_to(g: Growth) -> None:
+    """Into some inputs alone, or from several roots."""
+    loss, inputs = _scalar(g), [n for n in _inputs(g) if g.env[n].is_leaf]
+    other = _scalar(g)
+    if loss and inputs:
+        some = ", ".join(g.some(inputs, 1))
+        g.do(g.choose([f"ns.autograd.backward([{loss}, {other}], inputs=[{some}])", f"{loss}.backward(inputs=[{some}])"]))
+
+
+def train(g: Growth) -> None:
+    """An optimiser made outside, and a step of it."""
+    parameters = [n for n in g.tensors(lambda t: t.is_leaf and is_tracked(t) and is_floating(t)) if n[0] == "w"]
+    loss = _scalar(g)
+    if not parameters or not loss:
+        return
+    if "opt" not in g.env:
+        options = ["SGD({}, lr=0.1)", "SGD({}, lr=0.1, momentum=0.9, nesterov=True)", "SGD({}, lr=0.01, weight_decay=0.1, momentum=0.5)"]
+        options += ["Adam({}, lr=0.01)", "AdamW({}, lr=0.01, weight_decay=0.1)"]
+        g.define(f"opt = ns.optim.{g.choose(options).format('[' + ', '.join(parameters) + ']')}", "opt")
+    g.do(g.choose([f"opt.zero_grad()\n{loss}.backward()\nopt.step()", f"{loss}.backward()\nopt.step()\nopt.zero_grad()"]))
+
+
+def retain(g: Growth) -> None:
+    x = g.value(lambda t: is_tracked(t) and is_floating(t) and not t.is_leaf)
+    if x and x not in g.not_inputs:
+        g.do(f"{x}.retain_grad()\n({x} * {g.constant(x)}).sum().backward(retain_graph=True)")
+        g.let(f"{x}.grad")
+
+
+def loop(g: Growth) -> None:
+    x = g.value(is_floating)
+    if x is None:
+        return
+    y, name = g.like(x), g.fresh()
+    body = g.choose([f"{name} = {name} * {y} + 0.5", f"{name} = ns.tanh({name}) - {y}", f"{name} = {name} + {y}.sin()"])
+    g.do(f"{name} = {x}\nfor _ in range({g.number(1, 3)}):\n    {body}", [name])
+
+
+def hooked(g: Growth) -> None:
+    """A hook for the time of one backward."""
+    x, loss = g.value(lambda t: is_tracked(t) and is_floating(t)), _scalar(g)
+    if x and loss and x not in g.not_inputs:
+        hook = g.choose(["lambda d: d * 2", "lambda d: None", "lambda d: d.clamp(-1, 1)"])
+        g.do(f"handle = {x}.register_hook({hook})\n({loss} + {x}.sum()).backward()\nhandle.remove()")
+
+
 def read_grad(g: Growth) -> None:
     x = g.value(lambda t: t.is_leaf and t.grad is not None)
     if x:
@@ -140,6 +186,12 @@ def branch(g: Growth) -> None:
 
 
 INSIDE = (
+    backward_to,
+    train,
+    train,
+    retain,
+    loop,
+    hooked,
     backward,
     backward,
     backward_seeded,
@@ -157,6 +209,6 @@ INSIDE = (
     branch,
 )
 
-SMOOTH_INSIDE = (grad,)
+SMOOTH_INSIDE = (grad, loop)
 
-OUTSIDE = (backward, backward, backward_seeded, grad, grad, penalty, read_grad, update)
+OUTSIDE = (backward, backward, backward_seeded, grad, grad, penalty, read_grad, update, backward_to, train, hooked)

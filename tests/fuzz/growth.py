@@ -102,6 +102,11 @@ class Growth:
         names = tuple(self.fresh() for _ in range(many))
         return self.do(f"{', '.join(names)} = {expression}", names)
 
+    def define(self, code: str, name: str) -> None:
+        """Something that stands before the program, where it is made once."""
+        exec(code, self.env)
+        self.classes.append(Step(code, (name,)))
+
     def do(self, code: str, binds: Sequence[str] = ()) -> bool:
         """Adds a step if it runs; one that raises is now and then kept, as the last."""
         outcome = self.attempt(code)

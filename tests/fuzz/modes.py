@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import tpc
 from tests.fuzz.observe import Failed, Moment, difference, moment
 from tests.fuzz.program import Program
 from tpc import deferred
@@ -42,11 +41,13 @@ def run(
                 tensors[leaf.name] = leaf.make(ns, leaf.array(round), tensors)
         arguments = [tensors[leaf.name] for leaf in program.arguments]
         results: Any = ()
+        returned: Any = ()
         for function, given in ((body, arguments), (after, None)):
             before = moment(tensors, results)
             try:
-                outcome = function(*arguments) if given is not None else after(results, *arguments)
-                results = outcome if given is not None else (*results, *outcome)
+                outcome = function(*arguments) if given is not None else after(returned, *arguments)
+                returned = outcome if given is not None else returned
+                results = program.flat(outcome) if given is not None else (*results, *outcome)
                 moments.append(moment(tensors, results))
             except Exception as error:
                 moments.append(Failed(error, before, _state(tensors)))

@@ -77,7 +77,7 @@ def _difference(a: Seen | None, b: Seen | None, tolerance: float, versions: bool
 
 def array_difference(a: np.ndarray, b: np.ndarray, tolerance: float = 0.0) -> str | None:
     """Compares dtypes, shapes and bits (any NaN equals any NaN); or numbers that differ by `tolerance` units in the
-    last place of the largest one."""
+    last place of the largest one (or of 1)."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"{a.dtype}{list(a.shape)} against {b.dtype}{list(b.shape)}"
     if _same_bits(a, b) or (tolerance and _close(a, b, tolerance)):
@@ -100,7 +100,7 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
         wide = np.complex128 if a.dtype.kind == "c" else np.float64
         x, y = a.astype(wide), b.astype(wide)
         finite = np.isfinite(x) & np.isfinite(y)
-        scale = max(np.abs(x[finite]).max(initial=0), 1e-30)
+        scale = max(np.abs(x[finite]).max(initial=0), 1.0)
         tolerance *= float(np.finfo(a.dtype).eps)
         return bool(
             np.array_equal(np.where(finite, 0, x), np.where(finite, 0, y), equal_nan=True)

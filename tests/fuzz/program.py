@@ -10,8 +10,8 @@
             ...
         return program, after
 
-`ns` is tpc, or a module with the same names. `program` is what is compiled, traced and interpreted; `w0` is a tensor that it finds outside; `after`
-always runs outside, on what `program` returned. Steps are lines of Python, so that what is printed is what was run.
+`ns` is tpc, or a module with the same names. `program` is what is compiled, traced and interpreted; `w0` is a tensor that it finds
+outside; `after` always runs outside, on what `program` returned. Steps are lines of Python, so that what is printed is what was run.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ class Program:
     observed: tuple[str, ...] = ()
     """What the steps of `after` bound."""
     budget: float = 1.0
+    nested: int = 0
+    """How many of the last results are returned in a list inside the tuple."""
     again: bool = False
     """Whether the second call gets the very arguments of the first."""
 
@@ -126,10 +128,11 @@ class Program:
             out += _indented(step.lines, 2)
             if flushing:
                 out += _indented(["flush()"], 2)
-        out += _indented([f"return {_tuple(self.results)}"], 2)
+        results = self._results()
+        out += _indented([f"return {results}"], 2)
         out += _indented([f"def after(results, {names}):"], 1) + _indented(declared, 2)
         if self.results:
-            out += _indented([f"{_tuple(self.results)} = results"], 2)
+            out += _indented([f"{results} = results"], 2)
         for step in self.after:
             out += _indented(step.lines, 2)
             if flushing:
@@ -137,6 +140,15 @@ class Program:
         out += _indented([f"return {_tuple(self.observed)}", ""], 2)
         out += _indented(["return program, after", ""], 1)
         return "\n".join(out)
+
+    def _results(self) -> str:
+        if not self.nested or not self.results:
+            return _tuple(self.results)
+        return _tuple([*self.results[: -self.nested], f"[{', '.join(self.results[-self.nested :])}]"])
+
+    def flat(self, results: Any) -> tuple[Any, ...]:
+        """What `program` returned as a flat tuple."""
+        return (*results[:-1], *results[-1]) if self.nested and self.results else tuple(results)
 
     def build(self, ns: Any, tensors: dict[str, Any], flush: Callable[[], None] | None = None) -> tuple[Callable, Callable]:
         """`program` and `after`, over the outside tensors among `tensors`."""
