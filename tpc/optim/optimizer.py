@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tpc.autograd.grad_mode import enable_grad, no_grad
+from tpc.deferred import flush
 from tpc.dtype import float64
 from tpc.functions.factories import tensor, zeros_like
 from tpc.record import scalar_tensor
@@ -101,6 +102,8 @@ class Optimizer:
                         if "step" in state:
                             state["step"].add_(1)
                         self.update(p, p.grad, state, group)
+        # The end of a step is where deferred graphs have the same shape every time, and so find their executable.
+        flush()
         return loss
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Tensor], group: Mapping[str, Any]) -> None:
