@@ -183,11 +183,14 @@ class _Reader:
         return out
 
     def _changes(self) -> list[tuple[Tensor, str, Any]]:
-        """What the trace changed on tensors from outside; they are put back."""
+        """What the trace changed on tensors from outside; they are put back. A `.grad` that was None and was set to None unseen may be
+        another one in a later call."""
         after = [(obj, name, getattr(obj, name), old) for obj, name, old in self.trace.journal.values()]
         self.edges = {id(obj): obj._edge() for obj, name, _, _ in after if name == "_node"}
         self.trace.undo()
-        return [(obj, name, new) for obj, name, new, old in after if new is not old]
+        read = self.trace.grads_read
+        emptied = {id(obj) for obj, name, new, _ in after if name == "_grad" and new is None and id(obj) not in read}
+        return [(obj, name, new) for obj, name, new, old in after if new is not old or (name == "_grad" and id(obj) in emptied)]
 
     def _effects(self, changes: list[tuple[Tensor, str, Any]]) -> None:
         for tensor, name, new in changes:

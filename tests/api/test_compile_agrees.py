@@ -455,3 +455,21 @@ def test_a_leaf_made_inside_brings_its_gradient() -> None:
         return [w, w.grad]
 
     both(make)
+
+
+def test_an_empty_gradient_that_is_emptied() -> None:
+    """Nothing had changed while the function was recorded, and nothing changed in later calls."""
+
+    def make(compile: Any) -> list[Any]:
+        x = parameter()
+
+        @compile
+        def f() -> None:
+            x.grad = None
+
+        f()
+        x.sum().backward()
+        f()
+        return [x.grad]
+
+    both(make)

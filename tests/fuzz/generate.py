@@ -42,7 +42,7 @@ def grown(choices: Choices, smooth: bool = False, random: bool = True) -> Progra
             for name in g.tensors():
                 if name not in results and name not in made:
                     del g.env[name]
-            g.not_inputs = set(results)
+            g.not_inputs = {*results, *g.tensors(lambda t: not t.is_leaf)}
             if choices.chance(75):
                 _grow(g, [gradients.OUTSIDE] * 3 + [MORE_MEMORY], choices.number(1, 3))
     observed = tuple(n for s in g.steps if not g.failed for n in s.binds if n in g.env)
