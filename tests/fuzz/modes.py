@@ -124,10 +124,16 @@ def _failure_difference(a: Moment | Failed, b: Moment | Failed, atomic: bool) ->
     assert b.after is not None
     if not atomic:
         # An error that shows only when a value is asked for leaves values that cannot be asked for.
-        return None if isinstance(a.after, Failed) or a.after is None else difference(a.after, b.after)
+        # A backward pass that raises has been through some nodes already, in an order that differs.
+        return None if isinstance(a.after, Failed) or a.after is None else difference(_bare(a.after), _bare(b.after))
     before = {name: b.before[name] for name in b.after}
     found = difference(before, b.after)
     return f"the failed call changed something: {found}" if found else None
+
+
+def _bare(moment: Moment) -> Moment:
+    """Without gradients."""
+    return {name: seen and seen._replace(grad=None) for name, seen in moment.items()}
 
 
 def _outcome(x: Moment | Failed) -> str:
