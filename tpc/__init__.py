@@ -9,7 +9,7 @@ import math as _math
 from typing import Any as _Any
 
 import tpc.methods
-from tpc import autograd, config, func, optim, utils
+from tpc import autograd, config, func, nn, optim, utils
 from tpc.autograd import derivatives as _derivatives
 from tpc.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from tpc.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import tpc
-from tpc.functions import nn
+from tpc.nn import functional as nn
 from tpc.functions import random as r
 
 MANY = 20_000

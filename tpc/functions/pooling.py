@@ -14,9 +14,8 @@ from tpc.functions.arranging import flip
 from tpc.functions.conv import several
 from tpc.functions.factories import filled
 from tpc.functions.gathering import gather, scatter
-from tpc.functions.linalg import matmul
 from tpc.functions.reduction import argmax, mean
-from tpc.functions.shape import expand, reshape, transpose
+from tpc.functions.shape import expand, reshape
 from tpc.ir.opdef import AttrValue
 from tpc.ir.ops import indexing as index_ops
 from tpc.ir.ops import nn as ops
@@ -228,9 +227,11 @@ def _adaptive_avg_pool(count: int) -> Callable[..., Tensor]:
         attrs = _even(size, made)
         if attrs is not None:
             return e.div(record(ops.sum_pool, (input,), attrs), math.prod(n // m for n, m in zip(size, made, strict=True)))
-        for axis, (n, m) in enumerate(zip(size, made, strict=True), -count):
+        if 0 in made:
+            return filled(tensor_type(input._type.dtype, (*input._type.shape[:-count], *made)), 0)
+        for axis, (n, m) in enumerate(zip(size, made, strict=True), input._type.rank - count):
             if n != m:
-                input = along_axis(input, axis, _averages(n, m))
+                input = _uneven_means(input, axis, m)
         return input
 
     function.__name__ = function.__qualname__ = name
@@ -238,18 +239,20 @@ def _adaptive_avg_pool(count: int) -> Callable[..., Tensor]:
     return function
 
 
-def _averages(n: int, made: int) -> np.ndarray:
-    """The matrix [n, made] that takes means of shares."""
-    matrix = np.zeros((n, made))
-    for i, (first, end) in enumerate(_shares(n, made)):
-        matrix[first:end, i] = 1 / (end - first)
-    return matrix
-
-
-def along_axis(x: Tensor, axis: int, matrix: np.ndarray) -> Tensor:
-    """`x` with one axis multiplied by a constant matrix [old size, new size]."""
-    constant = from_array(matrix.astype(x._type.numpy_dtype))
-    return matmul(x, constant) if axis == -1 else transpose(matmul(transpose(x, axis, -1), constant), axis, -1)
+def _uneven_means(x: Tensor, axis: int, made: int) -> Tensor:
+    """Means along one axis of windows of which some are longer: element by element of the window, where it has one."""
+    shares = _shares(x._type.shape[axis], made)
+    lengths = np.array([end - first for first, end in shares], np.int64)
+    behind = (1,) * (x._type.rank - axis - 1)
+    total: Tensor | None = None
+    for i in range(int(lengths.max(initial=0))):
+        places = np.array([min(first + i, end - 1) for first, end in shares], np.int64)
+        part = record(index_ops.index_select, (x, from_array(places)), {"dim": axis})
+        if (lengths <= i).any():
+            part = e.where(from_array((lengths > i).reshape(-1, *behind)), part, 0)
+        total = part if total is None else e.add(total, part)
+    assert total is not None
+    return e.div(total, from_array(lengths.astype(x._type.numpy_dtype).reshape(-1, *behind)))
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive_avg_pool(n) for n in (1, 2, 3))

@@ -1,19 +1,19 @@
-"""Activations and layers without state, each a short composition: the first set of `tpc.nn.functional`."""
+"""Activations, each a short composition of elementwise functions."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from tpc.functions import elementwise as e
 from tpc.functions import random, reduction
 from tpc.functions.elementwise import sigmoid, tanh
-from tpc.functions.gathering import one_hot as one_hot
-from tpc.functions.linalg import matmul
-from tpc.functions.norms import vector_norm
-from tpc.functions.shape import mT, reshape, unsqueeze
-from tpc.record import cast
+from tpc.functions.factories import zeros_of
+from tpc.functions.joining import chunk
+from tpc.functions.shape import reshape
+from tpc.ir.types import is_differentiable
 from tpc.tensor import Tensor
 
 
@@ -26,7 +26,12 @@ def _source(x: Tensor, inplace: bool) -> Tensor:
     return x._snapshot() if inplace else x
 
 
-# --- activations --------------------------------------------------------------------------------
+def _floating(x: Tensor, name: str) -> None:
+    if not is_differentiable(x._type.dtype):
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes a floating tensor')
+
+
+# --- softmax ------------------------------------------------------------------------------------
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
@@ -52,6 +57,9 @@ def _implicit(x: Tensor, dim: int | None, name: str) -> int:
     return 0 if x._type.rank in (0, 1, 3) else 1
 
 
+# --- piecewise linear ---------------------------------------------------------------------------
+
+
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
     return _result(input, e.relu(_source(input, inplace)), inplace)
@@ -65,12 +73,15 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x brought into a range; the gradient at its ends is 0."""
     x = _source(input, inplace)
+    if not is_differentiable(x._type.dtype):
+        return _result(input, e.clamp(x, int(min_val), int(max_val)), inplace)
     outside = e.logical_or(e.le(x, min_val), e.ge(x, max_val))
     return _result(input, e.where(outside, e.clamp(x.detach(), min_val, max_val), x), inplace)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, times the slope where negative."""
+    _floating(input, "leaky_relu")
     x = _source(input, inplace)
     return _result(input, e.where(e.gt(x, 0), x, e.mul(x, negative_slope)), inplace)
 
@@ -82,8 +93,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return e.where(e.gt(input, 0), input, e.mul(input, weight))
 
 
+# --- smooth -------------------------------------------------------------------------------------
+
+
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, alpha * (exp(x) - 1) where negative."""
+    _floating(input, "elu")
     x = _source(input, inplace)
     negative = e.le(x, 0)
     return _result(input, e.where(negative, e.mul(e.expm1(e.where(negative, x, 0)), alpha), x), inplace)
@@ -91,6 +106,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
+    _floating(input, "celu")
     x = _source(input, inplace)
     negative = e.le(x, 0)
     return _result(input, e.where(negative, e.mul(e.expm1(e.div(e.where(negative, x, 0), alpha)), alpha), x), inplace)
@@ -104,6 +120,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution function; `approximate="tanh"` uses tanh for it."""
+    _floating(input, "gelu")
     if approximate == "none":
         return e.mul(e.mul(input, 0.5), e.add(e.erf(e.mul(input, math.sqrt(0.5))), 1))
     if approximate != "tanh":
@@ -114,18 +131,21 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """x * sigmoid(x)."""
+    _floating(input, "silu")
     x = _source(input, inplace)
     return _result(input, e.mul(x, sigmoid(x)), inplace)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x))."""
+    _floating(input, "mish")
     x = _source(input, inplace)
     return _result(input, e.mul(x, tanh(softplus(x))), inplace)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
+    _floating(input, "softplus")
     scaled = input if beta == 1 else e.mul(input, beta)
     linear = e.gt(scaled, threshold)
     curve = e.log1p(e.exp(e.where(linear, 0, scaled)))
@@ -151,101 +171,87 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`."""
+    _floating(input, "softshrink")
     return e.where(e.gt(input, lambd), e.sub(input, lambd), e.where(e.lt(input, -lambd), e.add(input, lambd), e.mul(input, 0)))
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x, 0 within [-lambd, lambd]."""
+    _floating(input, "hardshrink")
     return e.where(e.le(e.abs(input), lambd), 0, input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x, `value` where x is not above the threshold."""
     x = _source(input, inplace)
-    return _result(input, e.where(e.gt(x, threshold), x, value), inplace)
+    return _result(input, e.where(e.le(x, threshold), value, x), inplace)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6."""
+    _floating(input, "hardsigmoid")
     x = _source(input, inplace)
     return _result(input, e.div(relu6(e.add(x, 3)), 6), inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6."""
+    _floating(input, "hardswish")
     x = _source(input, inplace)
     return _result(input, e.div(e.mul(x, relu6(e.add(x, 3))), 6), inplace)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second."""
-    from tpc.functions.catalogue import find
-
-    first, second = find("chunk")(input, 2, dim)
+    if not input._type.shape:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    size = input._type.shape[dim]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    first, second = chunk(input, 2, dim)
     return e.mul(first, sigmoid(second))
 
 
-# --- layers without state -----------------------------------------------------------------------
+# --- random -------------------------------------------------------------------------------------
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias."""
-    product = matmul(input, weight if weight._type.rank == 1 else mT(weight))
-    return product if bias is None else e.add(product, bias)
-
-
-def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, **options: Any) -> Tensor:
-    """The rows of `weight` that `input` numbers; the row `padding_idx` gets no gradient."""
-    if padding_idx is not None:
-        row = padding_idx % weight._type.shape[0]
-        rows = weight[input]  # type: ignore[index]
-        return e.where(unsqueeze(e.eq(input, row), -1), rows.detach(), rows)
-    return weight[input]  # type: ignore[index, no-any-return]
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element 0 with probability `p`, else divided by 1 - p."""
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if not training or p == 0:
-        return input
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+    """x, times a slope drawn for each negative element between `lower` and `upper`; times their mean when not training."""
+    _floating(input, "rrelu")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
     x = _source(input, inplace)
-    if p == 1:
-        return _result(input, e.mul(x, 0), inplace)
-    kept = cast(e.ge(random.rand_like(x.detach()), p), x._type.dtype)
-    return _result(input, e.mul(x, e.div(kept, 1 - p)), inplace)
+    slopes = e.add(e.mul(random.rand_like(x.detach()), upper - lower), lower)
+    return _result(input, e.where(e.le(x, 0), e.mul(x, slopes), x), inplace)
 
 
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
-    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if input._type.shape[input._type.rank - len(sizes) :] != sizes:
-        raise RuntimeError(
-            f"Given normalized_shape={list(sizes)}, expected input with shape [*, {', '.join(map(str, sizes))}], but got input of size"
-            f"{list(input._type.shape)}"
-        )
-    dims = tuple(range(input._type.rank - len(sizes), input._type.rank))
-    centred = e.sub(input, reduction.mean(input, dims, keepdim=True))
-    scale = e.rsqrt(e.add(reduction.mean(e.square(centred), dims, keepdim=True), eps))
-    normal = e.mul(centred, scale)
-    if weight is not None:
-        normal = e.mul(normal, weight)
-    return normal if bias is None else e.add(normal, bias)
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A differentiable draw from the categories that `logits` weigh; with `hard` one-hot, with the gradient of the soft draw."""
+    noise = e.neg(e.log(_exponential(logits)))
+    soft = reduction.softmax(e.div(e.add(logits, noise), tau), dim)
+    if not hard:
+        return soft
+    from tpc.functions.gathering import scatter
+
+    best = scatter(zeros_of(soft._type), dim, reduction.argmax(soft, dim, keepdim=True), 1.0)
+    return e.add(e.sub(best, soft.detach()), soft)
 
 
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divided by the root of the mean square over the last dimensions, then scaled."""
-    count = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
-    dims = tuple(range(input._type.rank - count, input._type.rank))
-    if eps is None:
-        from tpc.dtype import finfo
-
-        eps = finfo(input.dtype).eps
-    normal = e.mul(input, e.rsqrt(e.add(reduction.mean(e.square(input), dims, keepdim=True), eps)))
-    return normal if weight is None else e.mul(normal, weight)
+def _exponential(like: Tensor) -> Tensor:
+    return e.neg(e.log1p(e.neg(random.rand_like(like.detach()))))
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """Cosine of the angle between vectors along `dim`."""
-    dots = reduction.sum(e.mul(x1, x2), dim)
-    return e.div(dots, e.mul(e.clamp_min(vector_norm(x1, 2, dim), eps), e.clamp_min(vector_norm(x2, 2, dim), eps)))
+# --- in place -----------------------------------------------------------------------------------
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def form(input: Tensor, *args: Any, **options: Any) -> Tensor:
+        return function(input, *args, **options, inplace=True)
+
+    form.__name__ = form.__qualname__ = function.__name__ + "_"
+    form.__doc__ = f"In-place form of `{function.__name__}`."
+    return form
+
+
+relu_, relu6_, hardtanh_, leaky_relu_ = _in_place(relu), _in_place(relu6), _in_place(hardtanh), _in_place(leaky_relu)
+elu_, celu_, selu_, rrelu_, threshold_ = _in_place(elu), _in_place(celu), _in_place(selu), _in_place(rrelu), _in_place(threshold)
