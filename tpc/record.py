@@ -9,6 +9,7 @@ import numpy as np
 
 from tpc import transforming
 from tpc.autograd.rules import make_node
+from tpc.checks import check_known
 from tpc.dtype import combine, default_dtype, promote, scalar_dtype
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.ops import elementwise, shape
@@ -55,6 +56,8 @@ def record_plain(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrV
             if len(_inferred) > 50_000:
                 _inferred.clear()
             _inferred[defn, types] = type
+    if defn.checks:
+        check_known(defn, values, attrs)
     value = emit(defn, values, attrs, type)
     if type.__class__ is tuple:
         results: Any = tuple(Tensor(Storage(Recorded(None, (value,), NO_ATTRS, t, i)), t) for i, t in enumerate(type))

@@ -19,7 +19,7 @@ class OutOfRangeError(IndexError, RuntimeError):
     """An index leaves its axis. PyTorch raises the one class in some functions and the other in others."""
 
 
-def _checked(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.ndarray:
+def checked_index(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.ndarray:
     """The index as int64 in [0, size); `IndexError` where it leaves its axis. Negative numbers count from the end if `wrap`."""
     index = index.astype(np.int64, copy=False)
     # Seen as unsigned, negative numbers are too large as well.
@@ -34,7 +34,7 @@ def _checked(index: np.ndarray, size: int, dim: int, wrap: bool = True) -> np.nd
 def _key(indices: Sequence[np.ndarray], axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Any, ...]:
     key: list[Any] = [slice(None)] * len(shape)
     for axis, index in zip(axes, indices, strict=True):
-        key[axis] = _checked(index, shape[axis], axis)
+        key[axis] = checked_index(index, shape[axis], axis)
     return tuple(key)
 
 
@@ -80,7 +80,7 @@ def _(op: Op) -> Run:
     def run(x: np.ndarray, *rest: Any) -> Any:
         out = rest[count - 1] if len(rest) == count else None
         if single is not None:
-            index = _checked(rest[0], shape[single], single)
+            index = checked_index(rest[0], shape[single], single)
             return np.take(x, index, axis=single, out=out, mode="clip" if shape[single] else "raise")
         return copied(x[_key(rest[: count - 1], axes, shape)], out)
 
@@ -119,11 +119,11 @@ def _flat(op: Op) -> Callable[[np.ndarray], np.ndarray]:
     dim: Any = op.attrs["dim"]
     shape, extent = op.operands[0].type.shape, op.operands[1].type.shape
     if not shape:
-        return lambda index: _checked(index, 1, 0, wrap=False)
+        return lambda index: checked_index(index, 1, 0, wrap=False)
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
     def flat(index: np.ndarray) -> np.ndarray:
-        positions: np.ndarray = _checked(index, shape[dim], dim, wrap=False) * strides[dim]
+        positions: np.ndarray = checked_index(index, shape[dim], dim, wrap=False) * strides[dim]
         for d, n in enumerate(extent):
             if d != dim and n > 1:
                 positions += (np.arange(n) * strides[d]).reshape(n, *(1,) * (len(extent) - d - 1))
@@ -209,7 +209,7 @@ def _(op: Op) -> Run:
     size = op.operands[0].type.shape[dim]
 
     def run(x: np.ndarray, index: np.ndarray, out: np.ndarray | None = None) -> Any:
-        return np.take(x, _checked(index, size, dim, wrap=False), axis=dim, out=out, mode="clip" if size else "raise")
+        return np.take(x, checked_index(index, size, dim, wrap=False), axis=dim, out=out, mode="clip" if size else "raise")
 
     return run
 
@@ -221,7 +221,7 @@ def _(op: Op) -> Run:
     rows = Rows(shape, dim, 1)
 
     def run(x: np.ndarray, index: np.ndarray, src: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        index, src = _checked(index, shape[dim], dim, wrap=False), _apart(src, out)
+        index, src = checked_index(index, shape[dim], dim, wrap=False), _apart(src, out)
         result = based(x, out)
         rows.add(result, index, src)
         return result

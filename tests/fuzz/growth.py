@@ -53,8 +53,8 @@ class Growth:
         """Names that must not be written in place."""
         self.random = False
         self.not_inputs: set[str] = set()
-        """Names that no gradient is asked for: results of one compiled call (what it wrote among them), whose dependence on each other is inside
-        it."""
+        """Names that no gradient is asked for: results of one compiled call, and what it wrote. How these depend on each other is known
+        only inside."""
 
     # --- values at hand ---
 
