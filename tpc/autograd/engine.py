@@ -240,12 +240,12 @@ def _post_hooks(node: Node, sent: Sequence[Tensor | None], grads: Grads) -> Sequ
 
 def _replacement(hook: Any, old: Sequence[Tensor | None], got: Any) -> list[Tensor | None]:
     name = getattr(hook, "__name__", repr(hook))
-    if isinstance(got, Tensor) and len(old) == 1:
-        got = (got,)
     if not isinstance(got, tuple):
         raise TypeError(f"expected tuple, but hook '{name}' returned '{type(got).__name__}'")
     if len(got) != len(old):
         raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(got)}, but expected {len(old)})")
+    if any(o is None and g is not None for o, g in zip(old, got, strict=True)):
+        raise RuntimeError(f"can't replace a None gradient with a non-None value, as hook '{name}' does")
     return [g if o is None or g is None else _checked(hook, o, g) for o, g in zip(old, got, strict=True)]
 
 
@@ -256,11 +256,14 @@ def validated(node: Node, sent: Sequence[Any]) -> list[Tensor | None]:
     """Each gradient with the shape and dtype of the input it belongs to: summed down, cast, or an error."""
     out: list[Tensor | None] = []
     for i, (edge, grad) in enumerate(zip(node._edges, sent, strict=True)):
-        if edge is None or grad is None:
+        if grad is None:
             out.append(None)
             continue
         if not isinstance(grad, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__}) from {node._described()} at index {i}")
+        if edge is None:
+            out.append(grad)  # goes nowhere, but hooks see it
+            continue
         wanted = edge[0]._metas[edge[1]]
         if edge[0]._any_dtype:
             wanted = wanted._replace(dtype=grad._type.dtype)

@@ -182,8 +182,11 @@ class AccumulateGrad(Node):
             accumulate(self.variable, grad)
             hooks = self.variable.__dict__.get("_post_accumulate")
             for hook in tuple(hooks.values()) if hooks else ():
-                if hook(self.variable) is not None:
-                    raise RuntimeError("A post accumulate grad hook must return None")
+                got = hook(self.variable)
+                if isinstance(got, type(self.variable)):
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+                if got is not None:
+                    raise TypeError(f"expected Variable, but hook returned '{type(got).__name__}': it must return None")
         return ()
 
 
