@@ -55,7 +55,7 @@ def _divisor(values: Sequence[Recorded], attrs: Mapping[str, Any]) -> None:
     divisor = values[1]
     if divisor.type.dtype[0] == "f":
         return
-    known = divisor.attrs["value"] if divisor.is_constant else _known(divisor)
+    known: Any = divisor.attrs["value"] if divisor.is_constant else _known(divisor)
     if known is not None and not np.all(known):
         raise RuntimeError("ZeroDivisionError: integer division or modulo by zero")
 
