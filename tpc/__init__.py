@@ -9,7 +9,22 @@ import math as _math
 from typing import Any as _Any
 
 import tpc.methods
-from tpc import autograd, config, func, nn, optim, utils
+from tpc import amp, autograd, config, cuda, func, nn, optim, utils
+from tpc.amp.autocast_mode import (
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 from tpc.autograd import derivatives as _derivatives
 from tpc.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from tpc.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled

@@ -12,7 +12,7 @@ from tpc.batching.batched import Batched
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import shape as ops
 from tpc.storage import Alias, Storage
-from tpc.tensor import Tensor, View
+from tpc.tensor import Tensor
 
 
 class Layout(NamedTuple):

@@ -42,6 +42,19 @@ class Boundary(Node):
         )
 
 
+class BackwardTrace:
+    """What a backward that is being recorded did so far."""
+
+    def __init__(self, writes: dict[Storage, int]) -> None:
+        self.writes = writes
+        """How often forward wrote memory from outside."""
+        self.values: dict[Storage, Recorded] = {}
+        """The contents that it found."""
+        self.read: set[Storage] = set()
+        self.accumulated: list[tuple[Tensor, Tensor]] = []
+        """Gradients that passes inside it have for leaves from outside."""
+
+
 class Trace:
     """The state of one trace. `concrete` says whether placeholders have arrays (the arguments of a first call) or types alone."""
 
@@ -49,6 +62,10 @@ class Trace:
         self.concrete = concrete
         self.placeholders: dict[Storage, Recorded] = {}
         """Storages from outside that were read before anything else happened to them."""
+        self.late: dict[Storage, Recorded] = {}
+        """The same for storages that a backward reads when it runs."""
+        self.backward: BackwardTrace | None = None
+        """The backward that is recorded after the trace."""
         self.values: dict[Storage, Recorded] = {}
         """Current value of every storage from outside that was touched."""
         self.versions: dict[Storage, int] = {}
@@ -79,9 +96,14 @@ class Trace:
     def read(self, storage: Storage) -> Recorded:
         value = self.values.get(storage)
         if value is None:
-            value = self.values[storage] = self.placeholders[storage] = self._lift(storage)
-            self.versions[storage] = storage.version
+            value = self.values[storage] = self._lift(storage) if self.backward is None else self._lift_late(storage)
+        if self.backward is not None:
+            self.backward.read.add(storage)
         return value
+
+    def _lift_late(self, storage: Storage) -> Recorded:
+        self.versions.setdefault(storage, storage.version)
+        return self.late.setdefault(storage, placeholder(storage.value.type))
 
     def _lift(self, storage: Storage) -> Recorded:
         outer, STATE.trace = STATE.trace, None
@@ -89,7 +111,9 @@ class Trace:
             data = storage.array() if self.concrete or storage.value.data is not None else None
         finally:
             STATE.trace = outer
-        return placeholder(storage.value.type, data)
+        self.versions[storage] = storage.version
+        lifted = self.placeholders[storage] = placeholder(storage.value.type, data)
+        return lifted
 
     def set(self, storage: Storage, value: Recorded) -> None:
         self.read(storage)
@@ -104,7 +128,7 @@ class Trace:
     def unpacked(self, storage: Storage) -> None:
         """Notes that backward read a saved tensor that has this memory."""
         if storage in self.versions:
-            self.saved[storage] = self.writes.get(storage, 0)
+            self.saved[storage] = (self.writes if self.backward is None else self.backward.writes).get(storage, 0)
         else:
             self.saved_made.add(storage)
 
@@ -157,6 +181,8 @@ class Trace:
             raise Untraceable("a hook is put on a tensor from outside, and stays there: register it outside, or remove it before the end")
 
     def grad_was_read(self, tensor: Tensor) -> None:
+        if self.backward is not None:
+            raise Untraceable("backward reads .grad of a tensor from outside; it can only run in deferred mode")
         if not self.changed(tensor, "_grad"):
             self.grads_read.setdefault(id(tensor), (tensor, tensor._grad))
 
@@ -184,6 +210,8 @@ class Trace:
         """The array that a value has in this call; the program gets a guard that later calls have it too."""
         where = resolve_loc(STATE.loc or user_frame())
         depends = self._depends_on_inputs(value)
+        if depends and self.backward is not None:
+            raise Untraceable(f"backward looks at a value at {where}, which is known only when it runs; it can only run in deferred mode")
         if depends and not self.concrete:
             raise Untraceable(
                 f"the value of a tensor was asked for at {where}, but tpc.trace has only its type; use tpc.where instead of a branch"
@@ -219,7 +247,8 @@ class Trace:
 
     def _depends_on_inputs(self, value: Recorded) -> bool:
         inputs = {id(p) for p in self.placeholders.values()}
-        return any(id(v) in inputs for v in collect([value], through_data=True))
+        reached = collect([value], through_data=True)
+        return any(id(v) in inputs or (v.defn is None and not v.operands and v.data is None) for v in reached)
 
     def _depends_on_gradients(self, value: Recorded) -> bool:
         return any(v.defn is None and not v.operands and v.data is None for v in collect([value]))

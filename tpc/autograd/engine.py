@@ -123,6 +123,12 @@ class Pass:
 
     def _call(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
         sent: Sequence[Tensor | None]
+        if isinstance(node, AccumulateGrad) and (trace := STATE.trace) is not None and trace.backward is not None:
+            leaf = node.variable
+            if leaf._trace is not trace:
+                # The hooks and the sum are for the moment when this backward runs.
+                trace.backward.accumulated += [(leaf, g) for g in grads if g is not None]
+                return ()
         grads = tensor_hooks(node, grads)
         if node._retaining:
             _retain(node, grads)
