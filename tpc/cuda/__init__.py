@@ -78,4 +78,7 @@ class device:  # noqa: N801 - PyTorch's spelling
         pass
 
 
-__all__ = ["amp", "current_device", "device", "device_count", "empty_cache", "is_available", "manual_seed", "manual_seed_all", "synchronize"]
+__all__ = [
+    "amp", "current_device", "device", "device_count", "empty_cache", "is_available", "is_initialized", "manual_seed", "manual_seed_all",
+    "synchronize",
+]  # fmt: skip
