@@ -31,7 +31,7 @@ class Effect(NamedTuple):
     value: Recorded
     leaf: Tensor | None
     storage: Storage | None = None
-    count: int = 0
+    writes: int = 0
     """How often the memory was written."""
 
 
@@ -73,7 +73,7 @@ def record_backward(
                 t._leaf = recorded is not None and recorded[i]
                 cotangents.append(t)
                 roots.append((made.edge, t))
-        run = Pass(retain_graph=True, create_graph=recorded is not None, hook_captures=False)
+        run = Pass(retain_graph=True, create_graph=recorded is not None, goes_on=True)
         run.run(roots, sought)
         effects = _effects(trace, world, late)
         values = [g._read() for g in run.captured if g is not None] + [e.value for e in effects]

@@ -106,7 +106,9 @@ class Body:
         reverse = compile_program(self.reverse_program)
         origins = self._origins(recording, pattern)
         count = len(self.outputs)
-        origin = [origins[n] if kind == "input" else ("output", n) if n < count else ("saved", n - count) for kind, n in halves.reverse_inputs]
+        origin = [
+            origins[n] if kind == "input" else ("output", n) if n < count else ("saved", n - count) for kind, n in halves.reverse_inputs
+        ]
         self.reverses[pattern, self.late] = Reverse(self, recording, reverse, origin)
 
     @staticmethod

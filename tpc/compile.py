@@ -97,15 +97,13 @@ class Compiled:
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):
-            if variant.straight is not None:
-                result = variant.straight(leaves)
-                if result is not MISS:
-                    return result
-            elif variant.fits(leaves):
-                try:
-                    return variant.call(leaves)
-                except GuardFailed:
-                    continue
+            if variant.writes:
+                with WRITING:
+                    result = variant.attempt(leaves)
+            else:
+                result = variant.attempt(leaves)
+            if result is not MISS:
+                return result
         return self._record(key, leaves, structure, args, kwargs)
 
     def _drop_rearranged(self) -> None:
@@ -199,7 +197,11 @@ class Variant:
         self.aliases = alias_pattern(leaves)
         self.outside = frozenset(id(s.ref) for s in outcome.sources if s.kind == "storage")
         self.single = outcome.structure == LEAF
-        self.straight = straight(self, leaves)
+        self.writes = bool(outcome.writes or outcome.touched or outcome.grads)
+        """Whether a call changes memory that other threads may see."""
+        straight_way = straight(self, leaves)
+        if straight_way is not None:
+            self.attempt = straight_way  # type: ignore[method-assign]
 
     def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
         """An argument that is a view is handed over by value. That shows where its memory is written under another name, or its base's
@@ -236,6 +238,15 @@ class Variant:
             if tensor is None or (tensor._grad is not None) != there:
                 return False
         return True
+
+    def attempt(self, leaves: Sequence[Any]) -> Any:
+        """The result of a call on these arguments, or MISS where it is not this recording that fits."""
+        if not self.fits(leaves):
+            return MISS
+        try:
+            return self.call(leaves)
+        except GuardFailed:
+            return MISS
 
     def call(self, leaves: Sequence[Any]) -> Any:
         outcome = self.outcome

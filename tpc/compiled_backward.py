@@ -44,7 +44,7 @@ class Effects:
     def apply(self, node: BodyNode, arrays: Sequence[np.ndarray]) -> None:
         for (effect, edge, place), array in zip(self.places, arrays, strict=True):
             if effect.leaf is None:
-                node.write(place, array, effect.count)
+                node.write(place, array, effect.writes)
                 continue
             target = effect.leaf._edge() if edge is None else node._edges[edge]
             if target is not None:

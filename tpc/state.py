@@ -40,3 +40,6 @@ class State(threading.local):
 
 
 STATE = State()
+
+WRITING = threading.RLock()
+"""Held while memory that other threads may see is read, changed and written back: `.grad`, and whatever compiled calls write."""

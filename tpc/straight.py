@@ -31,7 +31,19 @@ if TYPE_CHECKING:
 MISS: Any = object()
 """What the function gives where the tensors do not stand as they stood when the variant was recorded."""
 
-_DESCRIPTION = {"trace", "inputs", "sources", "outputs", "structure", "storage_source", "tensor_source", "sought", "met", "made", "inference"}
+_DESCRIPTION = {
+    "trace",
+    "inputs",
+    "sources",
+    "outputs",
+    "structure",
+    "storage_source",
+    "tensor_source",
+    "sought",
+    "met",
+    "made",
+    "inference",
+}
 _WRITTEN_OUT = {"results", "repeated", "writes", "touched", "grads", "watched", "plain", "grads_read"}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import tpc
-from tpc.nn import functional as nn
 from tpc.functions import random as r
+from tpc.nn import functional as nn
 
 MANY = 20_000
 

@@ -19,11 +19,12 @@ class Pass:
     """One run of the engine from `roots` (edge, gradient) pairs.
 
     With `captures` (edges), only nodes on a path to one of them run, and `captured` holds what arrived there; with
-    `leaves` as well, those accumulation nodes run too. `hook_captures` is off where the hooks of captured tensors run elsewhere.
+    `leaves` as well, those accumulation nodes run too. A pass that `goes_on` elsewhere from what it captures runs every node,
+    and leaves the hooks of captured tensors to what comes after it.
     """
 
-    def __init__(self, retain_graph: bool, create_graph: bool, hook_captures: bool = True) -> None:
-        self.hook_captures = hook_captures
+    def __init__(self, retain_graph: bool, create_graph: bool, goes_on: bool = False) -> None:
+        self.goes_on = goes_on
         self.retain_graph = retain_graph
         self.create_graph = create_graph
         self.buffers: dict[Node, Grads] = {}
@@ -43,7 +44,7 @@ class Pass:
             self.captured = [None] * len(captures)
             for i, (node, slot) in enumerate(captures):
                 self.captures.setdefault(node, []).append((slot, i))
-            self.needed = _on_a_path(order, set(self.captures), set(leaves))
+            self.needed = self.known - set(self.captures) if self.goes_on else _on_a_path(order, set(self.captures), set(leaves))
         outer = STATE.grad_enabled, STATE.scope, STATE.loc
         STATE.grad_enabled = self.create_graph
         _running.passes.append(self)
@@ -64,7 +65,9 @@ class Pass:
     def reaches(self, tensors: Sequence[Tensor]) -> int:
         """How many of the tensors get a gradient in this pass, as far as the graph tells."""
         edges = [t._edge() for t in tensors]
-        return sum(e is not None and e[0] in self.known and (self.needed is None or e[0] in self.needed or e[0] in self.captures) for e in edges)
+        return sum(
+            e is not None and e[0] in self.known and (self.needed is None or e[0] in self.needed or e[0] in self.captures) for e in edges
+        )
 
     def at_end(self, call: Callable[[], Any]) -> None:
         """Has `call` run when the pass is over, however it ends."""
@@ -102,7 +105,7 @@ class Pass:
         grads = self.buffers.pop(node, None) or [None] * len(node._metas)
         runs = self.needed is None or node in self.needed
         if node in self.captures:
-            seen = grads if runs or not self.hook_captures else tensor_hooks(node, grads)
+            seen = grads if runs or self.goes_on else tensor_hooks(node, grads)
             for slot, i in self.captures[node]:
                 self.captured[i] = seen[slot]
         if not runs:

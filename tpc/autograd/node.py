@@ -17,7 +17,7 @@ from tpc.dtype import BY_IR, dtype
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, resolve_loc
 from tpc.size import Size
-from tpc.state import STATE
+from tpc.state import STATE, WRITING
 
 if TYPE_CHECKING:
     from tpc.tensor import Tensor
@@ -179,7 +179,8 @@ class AccumulateGrad(Node):
     def _run(self, grads: Grads) -> Sequence[Any]:
         (grad,) = grads
         if grad is not None:
-            accumulate(self.variable, grad)
+            with WRITING:
+                accumulate(self.variable, grad)
             hooks = self.variable.__dict__.get("_post_accumulate")
             for hook in tuple(hooks.values()) if hooks else ():
                 got = hook(self.variable)

@@ -270,9 +270,7 @@ def poisson_nll_loss(
     return reduced(losses, reduction)
 
 
-def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Tensor:
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """Minus the log-likelihood of normal numbers of mean `input` and variance `var`, which is taken to be at least `eps`."""
     if not isinstance(var, Tensor):
         if var < 0:

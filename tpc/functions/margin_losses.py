@@ -62,9 +62,7 @@ def cosine_embedding_loss(
     return reduced(e.add(alike, different), reduction)
 
 
-def soft_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Tensor:
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input))."""
     return reduced(e.log1p(e.exp(e.mul(e.neg(target), input))), chosen(size_average, reduce, reduction))
 
@@ -99,9 +97,7 @@ def multi_margin_loss(
     return reduced(losses if input._type.rank == 2 else reshape(losses, ()), reduction)
 
 
-def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Tensor:
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """How much each target class (listed up to the first -1) lacks of being 1 above each class that is none."""
     reduction = chosen(size_average, reduce, reduction)
     rows = input if input._type.rank == 2 else reshape(input, (1, -1))

@@ -202,5 +202,3 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     from tpc.functions.norms import vector_norm
 
     return vector_norm(e.add(e.sub(x1, x2), eps), p, -1, keepdim)
-
-

@@ -211,5 +211,3 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` bilinearly, corners on corners."""
     return interpolate(input, size, scale_factor, "bilinear", True)
-
-

@@ -134,9 +134,7 @@ def _cubic(input: Tensor, at: Sequence[Tensor], size: Sizes, padding_mode: str, 
     weights = [_cubic_weights(e.sub(x, low)) for x, low in zip(at, below, strict=True)]
     total: Tensor | None = None
     for i, j in itertools.product(range(4), repeat=2):
-        places = [
-            _brought_inside(e.add(low, step - 1), n, padding_mode, align) for low, step, n in zip(below, (i, j), size, strict=True)
-        ]
+        places = [_brought_inside(e.add(low, step - 1), n, padding_mode, align) for low, step, n in zip(below, (i, j), size, strict=True)]
         places = [e.round(p) for p in places] if padding_mode != "zeros" else places
         part = e.mul(_read(input, places, size), unsqueeze(e.mul(weights[0][i], weights[1][j]), 1))
         total = part if total is None else e.add(total, part)
@@ -180,5 +178,3 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     batch = int(size[0])
     grid = matmul(expand(unsqueeze(from_array(base), 0), (batch, *base.shape)), mT(theta))
     return reshape(grid, (batch, *sizes, count))
-
-
