@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,11 +14,11 @@ import numpy as np
 from tpc.autograd.node import Edge, hook_ids
 from tpc.body import Body
 from tpc.deferred import flush
-from tpc.names import input_names
+from tpc.names import input_names, reachable
 from tpc.outcome import Outcome, run_traced, storage_of, tensor_of
 from tpc.recording import leaf
 from tpc.results import Results
-from tpc.state import STATE
+from tpc.state import STATE, WRITING
 from tpc.storage import Storage
 from tpc.straight import MISS, alias_pattern, straight
 from tpc.strides import is_contiguous, whole_storage
@@ -122,23 +121,21 @@ class Compiled:
                 raise Untraceable(f"values that the code looks at keep changing, at {', '.join(sorted(lines)) or 'several places'}")
             if any(isinstance(x, np.ndarray) for x in leaves):
                 raise Untraceable("an argument is a NumPy array, whose content may change unseen; pass tpc.from_numpy(array)")
-            with _recording:
+            with WRITING:
                 variant = Variant(self, leaves, structure, args, kwargs)
+                known.insert(0, variant)
+                return variant.call(leaves)
         except Untraceable as reason:
             if self.fullgraph:
                 raise
             self.deferred.add(key)
             name = getattr(self.function, "__name__", type(self.function).__name__)
             warnings.warn(f"{name} runs in deferred mode, not compiled: {reason}", UserWarning, stacklevel=3)
-            return self.function(*args, **kwargs)
-        known.insert(0, variant)
-        try:
-            return variant.call(leaves)
         except GuardFailed as missed:
             if missed.__cause__ is not None:
                 raise missed.__cause__ from None
             known.remove(variant)
-            return self.function(*args, **kwargs)
+        return self.function(*args, **kwargs)
 
 
 def _kind(x: Any) -> Any:
@@ -156,13 +153,9 @@ def _kind(x: Any) -> Any:
 def _view_kind(x: Tensor) -> Any:
     """What a recording depends on in a view: the whole chain, where memory is not in order (`reshape` copies then)."""
     if is_contiguous(x):
-        return _refusal(x)
+        return True, _refusal(x)
     chain = tuple([(view.defn.name, repr(view.attrs)) for view in x._views])
     return chain, whole_storage(x).value.type, x._base is None, _refusal(x)
-
-
-_recording = threading.RLock()
-"""Held while a function is recorded: what it does to tensors from outside is journalled and undone."""
 
 
 class Variant:
@@ -195,7 +188,10 @@ class Variant:
         self.own_leaves = [(i, source.ref) for i, source in enumerate(self.sought) if source.kind == "made"]
         forget_examples(outcome.trace, outcome.outputs)
         self.aliases = alias_pattern(leaves)
-        self.outside = frozenset(id(s.ref) for s in outcome.sources if s.kind == "storage")
+        self.outside = _outside(outcome)
+        self.bound = _bound(owner.function, leaves, self.outside)
+        self.free = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and i not in [n for n, _, _ in self.bound]]
+        """Tensor arguments that must not be on memory from outside."""
         self.single = outcome.structure == LEAF
         self.writes = bool(outcome.writes or outcome.touched or outcome.grads)
         """Whether a call changes memory that other threads may see."""
@@ -224,7 +220,10 @@ class Variant:
         outcome = self.outcome
         if alias_pattern(leaves) != self.aliases:
             return False
-        if self.outside and any(isinstance(t, Tensor) and id(t._storage) in self.outside for t in leaves):
+        for i, tensor, storage in self.bound:
+            if leaves[i]._storage is not storage or (tensor is not None and leaves[i] is not tensor):
+                return False
+        if self.outside and any(id(leaves[i]._storage) in self.outside for i in self.free):
             return False
         for plain in outcome.plain:
             if plain._leaf or plain._node is not None or (plain._base is not None and plain._tracked()):
@@ -310,6 +309,22 @@ class Variant:
         elif new is not old:
             storage.value = leaf(new)
         storage.version += count
+
+
+def _outside(outcome: Outcome) -> frozenset[int]:
+    """Memory that the recording knows as no argument's: a call where it comes as one needs a recording of its own."""
+    storages = [s.ref for s in outcome.sources if s.kind == "storage"] + [storage for _, storage, _ in outcome.met]
+    storages += [source.ref._storage for source, _, _ in outcome.watched if source.kind == "outside"]
+    return frozenset(id(s) for s in storages)
+
+
+def _bound(function: Any, leaves: Sequence[Any], outside: frozenset[int]) -> list[tuple[int, Tensor | None, Storage]]:
+    """Arguments that the function also reaches otherwise, as (number, tensor, memory). The recording cannot tell the two ways apart, and
+    is good for that very tensor, or for a tensor on that very memory."""
+    captured = [t for _, t in reachable(function)]
+    tensors, memory = {id(t) for t in captured}, {id(t._storage) for t in captured} | outside
+    arguments = [(i, t) for i, t in enumerate(leaves) if isinstance(t, Tensor) and id(t._storage) in memory]
+    return [(i, t if id(t) in tensors else None, t._storage) for i, t in arguments]
 
 
 def _stand_in(x: Any) -> Any:

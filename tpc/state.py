@@ -42,4 +42,5 @@ class State(threading.local):
 STATE = State()
 
 WRITING = threading.RLock()
-"""Held while memory that other threads may see is read, changed and written back: `.grad`, and whatever compiled calls write."""
+"""Held while what other threads may see is read, changed and put back: `.grad`, memory that compiled calls write, and everything while
+a function is recorded."""
