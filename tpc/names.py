@@ -19,7 +19,7 @@ def input_names(function: Any, outcome: Outcome, args: tuple[Any, ...], kwargs: 
     """One name (or None) for each input of the outcome."""
     arguments = _argument_names(function, args, kwargs)
     found: dict[int, str] = {}
-    for path, tensor in _reachable(function):
+    for path, tensor in reachable(function):
         found.setdefault(id(tensor._storage), path)
     return [_name(source, arguments, found) for source in outcome.sources]
 
@@ -61,7 +61,7 @@ def _spread_names(bound: inspect.BoundArguments) -> Iterator[str]:
             yield name
 
 
-def _reachable(function: Any) -> Iterator[tuple[str, Tensor]]:
+def reachable(function: Any) -> Iterator[tuple[str, Tensor]]:
     """Tensors that the function can reach through closure, globals, `self` and their attributes and containers, nearest first."""
     queue: list[tuple[str, Any, int]] = list(_roots(function))
     seen: set[int] = set()

@@ -112,8 +112,12 @@ class _Lines:
             self._miss_if(f"alias_pattern(leaves) != {variant.aliases}")
         if variant.outside:
             outside = self.code.bind("f", variant.outside)
-            for i in self.tensors:
+            for i in variant.free:
                 self._miss_if(f"id(x{i}._storage) in {outside}")
+        for i, tensor, storage in variant.bound:
+            self._miss_if(f"x{i}._storage is not {self.code.bind('m', storage)}")
+            if tensor is not None:
+                self._miss_if(f"x{i} is not {self.code.bind('t', tensor)}")
         for tensor in outcome.plain:
             t = self.code.bind("t", tensor)
             self._miss_if(f"{t}._leaf or {t}._node is not None or ({t}._base is not None and {t}._tracked())")
