@@ -9,7 +9,7 @@ import math as _math
 from typing import Any as _Any
 
 import tpc.methods
-from tpc import amp, autograd, config, cuda, func, nn, optim, utils
+from tpc import amp, autograd, config, cuda, func, linalg, nn, optim, utils
 from tpc.amp.autocast_mode import (
     autocast,
     autocast_decrement_nesting,
