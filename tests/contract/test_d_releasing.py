@@ -287,7 +287,7 @@ def test_065_inference_tensors_cannot_be_saved(mode: Mode):
         mode.call(custom(forward=forward, backward=lambda ctx, g: g).apply, leaf(1.0))
 
 
-def test_065_release_saved_frees_at_once():
+def test_063_release_saved_frees_at_once():
     """Difference: PyTorch has no `release_saved`."""
     y = Exponential.apply(leaf(1.0))
     y.grad_fn.release_saved()
