@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ class Body:
             self.writes[output] = number
         self.late = False
         """Whether backward writes memory that forward reads, and so takes all its memory as it finds it."""
-        self.reverses: dict[tuple[tuple[bool, ...], bool], Reverse] = {}
-        """By the pattern of gradients that arrive, and whether inputs are late."""
+        self.reverses: dict[tuple[tuple[bool, ...], bool, tuple[int, ...] | None], Reverse] = {}
+        """By the pattern of gradients that arrive, whether inputs are late, and the tracked outputs whose gradients are asked for."""
         self.second: Second | None = None
         self.halves: Any = None
         self.exhausting: dict[frozenset[Node], bool] = {}
@@ -109,7 +110,7 @@ class Body:
         origin = [
             origins[n] if kind == "input" else ("output", n) if n < count else ("saved", n - count) for kind, n in halves.reverse_inputs
         ]
-        self.reverses[pattern, self.late] = Reverse(self, recording, reverse, origin)
+        self.reverses[pattern, self.late, None] = Reverse(self, recording, reverse, origin)
 
     @staticmethod
     def _reverse_inputs(recording: Recording, pattern: Sequence[bool]) -> tuple[list[Recorded], list[str | None]]:
@@ -123,16 +124,22 @@ class Body:
         return [*[("input", i) for i in range(len(self.inputs))], *[("late", i) for i in range(len(recording.late))], *arriving]
 
     def backward_from(
-        self, tracked: Sequence[Made], pattern: Sequence[bool], late: bool = False, recorded: Sequence[bool] | None = None
+        self,
+        tracked: Sequence[Made],
+        pattern: Sequence[bool],
+        late: bool = False,
+        recorded: Sequence[bool] | None = None,
+        sought: Sequence[Edge] | None = None,
     ) -> Recording:
-        """Records backward from the tracked outputs of the pattern to `sought`."""
+        """Records backward from the tracked outputs of the pattern to `sought`, of the body if not given."""
         trace = self.outcome.trace
+        sought = self.sought if sought is None else sought
         if not late and not self.late:
             try:
-                return record_backward(trace, tracked, self.sought, pattern, self.inputs, False, recorded)
+                return record_backward(trace, tracked, sought, pattern, self.inputs, False, recorded)
             except WritesMemoryOfCall:
                 self.late = True
-        return record_backward(trace, tracked, self.sought, pattern, self.inputs, True, recorded)
+        return record_backward(trace, tracked, sought, pattern, self.inputs, True, recorded)
 
     def uses_of(self, recording: Recording) -> Uses:
         """What the backward recorded last relies on."""
@@ -152,21 +159,31 @@ class Body:
         """Whether backward from any tracked output would read something that was freed."""
         found = self.exhausting.get(freed)
         if found is None:
-            full = self.reverses.get(((True,) * len(self.tracked), self.late))
+            full = self.reverses.get(((True,) * len(self.tracked), self.late, None))
             gone = full.uses.readers & freed if full is not None else frozenset()
             ends = [made.edge[0] for made in self.tracked if made.edge is not None]
             found = self.exhausting[freed] = all(not gone.isdisjoint(reached(end)) for end in ends)
         return found
 
-    def reverse(self, pattern: tuple[bool, ...], late: bool = False) -> Reverse:
-        """The reverse program for gradients that arrive for these tracked outputs, and for memory of the call or of the moment."""
-        found = self.reverses.get((pattern, late or self.late))
+    @cached_property
+    def inner(self) -> frozenset[int]:
+        """Tracked outputs that others depend on."""
+        ends = [made.edge[0] for made in self.tracked if made.edge is not None]
+        behind = {end: reached(end) - {end} for end in ends}
+        return frozenset(i for i, end in enumerate(ends) if any(end in b for b in behind.values()))
+
+    def reverse(self, pattern: tuple[bool, ...], late: bool = False, slots: tuple[int, ...] | None = None) -> Reverse:
+        """The reverse program for gradients that arrive for these tracked outputs, and for memory of the call or of the moment; with
+        `slots` it gives the gradients of those tracked outputs instead of what leaves the call."""
+        key = pattern, late or self.late, slots
+        found = self.reverses.get(key)
         if found is None:
-            recording = self.backward_from(self.tracked, pattern, late)
+            sought = None if slots is None else [edge for s in slots if (edge := self.tracked[s].edge) is not None]
+            recording = self.backward_from(self.tracked, pattern, late, sought=sought)
             inputs, names = self._reverse_inputs(recording, pattern)
             program = capture(f"{self.name}.reverse", [*self.inputs, *inputs], recording.values, [*self.names, *names])
             made = Reverse(self, recording, compile_program(optimized(program)), self._origins(recording, pattern))
-            found = self.reverses[pattern, late or self.late] = made
+            found = self.reverses[key] = made
         return found
 
     def call(self, arrays: list[np.ndarray], edges: Sequence[Edge | None]) -> tuple[Sequence[np.ndarray], BodyNode | None]:

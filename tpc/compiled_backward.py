@@ -79,7 +79,7 @@ class Reverse:
         self.late = [_place(body, storage) for _, storage in recording.late]
         self.effects = Effects(body, recording.effects)
 
-    def run(self, node: BodyNode, grads: Grads) -> list[np.ndarray | None]:
+    def run(self, node: BodyNode, grads: Grads, effects: bool = True) -> list[np.ndarray | None]:
         assert node.inputs is not None
         assert node.outputs is not None
         pools: dict[str, Sequence[Any]] = {
@@ -90,8 +90,8 @@ class Reverse:
             "late": [node.read(place) for place in self.late],
         }
         outs = self.executable.run([pools[kind][i] for kind, i in self.origin])
-        count = sum(self.present)
-        self.effects.apply(node, outs[count:])
+        if effects:
+            self.effects.apply(node, outs[sum(self.present) :])
         found = iter(outs)
         return [next(found) if there else None for there in self.present]
 
@@ -105,6 +105,8 @@ class SpentNode(Node):
 
 class BodyNode(Node):
     """Back-propagates one compiled call."""
+
+    _has_inside = True
 
     def __init__(self, body: Body, edges: Sequence[Edge | None], inputs: list[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
         super().__init__(edges, [m.value.type for m in body.tracked])
@@ -137,12 +139,33 @@ class BodyNode(Node):
         pattern = tuple(g is not None for g in grads)
         if STATE.grad_enabled:
             return self._differentiable(pattern, grads)
-        reverse = self.body.reverse(pattern)
+        return [from_array(a) if a is not None else None for a in self._reverse(pattern).run(self, grads)]
+
+    def _reverse(self, pattern: tuple[bool, ...], slots: tuple[int, ...] | None = None) -> Reverse:
+        reverse = self.body.reverse(pattern, slots=slots)
         self._check(reverse.uses)
         if self._has_changed(reverse.uses):
-            reverse = self.body.reverse(pattern, late=True)
+            reverse = self.body.reverse(pattern, late=True, slots=slots)
             self._check(reverse.uses)
-        return [from_array(a) if a is not None else None for a in reverse.run(self, grads)]
+        return reverse
+
+    def _whole(self, grads: Grads, captured: Sequence[int]) -> Grads:
+        seen = {*captured, *(self._tensor_hooks or ()), *(self._retaining or ())}
+        slots = tuple(sorted(seen & self.body.inner)) if seen else ()
+        if not slots or all(g is None for g in grads):
+            return grads
+        if self.inputs is None:
+            raise RuntimeError(f"{SECOND_TIME} ({self.name()})")
+        if STATE.grad_enabled:
+            raise RuntimeError(
+                f"the gradient of one result of {self.name()} with respect to another cannot be differentiated again; call autograd.grad "
+                "inside the compiled function"
+            )
+        reverse = self._reverse(tuple(g is not None for g in grads), slots)
+        whole = list(grads)
+        for slot, array in zip(slots, reverse.run(self, grads, effects=False), strict=True):
+            whole[slot] = from_array(array) if array is not None else None
+        return whole
 
     # --- memory ---
 

@@ -9,7 +9,6 @@ import pytest
 import tpc
 
 
-
 def test_autocast_is_a_mode_that_code_can_ask_for():
     assert not tpc.is_autocast_enabled("cpu")
     with tpc.autocast("cpu", dtype=tpc.float16):

@@ -104,13 +104,14 @@ class Pass:
     def _visit(self, node: Node) -> None:
         grads = self.buffers.pop(node, None) or [None] * len(node._metas)
         runs = self.needed is None or node in self.needed
+        whole = node._whole(grads, [slot for slot, _ in self.captures.get(node, ())]) if node._has_inside else grads
         if node in self.captures:
-            seen = grads if runs or self.goes_on else tensor_hooks(node, grads)
+            seen = whole if runs or self.goes_on else tensor_hooks(node, whole)
             for slot, i in self.captures[node]:
                 self.captured[i] = seen[slot]
         if not runs:
             return
-        sent = self._call(node, grads)
+        sent = self._call(node, grads, whole)
         if not self.retain_graph:
             node._release()
         for edge, grad in zip(node._edges, sent, strict=True):
@@ -124,7 +125,7 @@ class Pass:
             if self.waiting[upstream] == 0:
                 self._push(upstream)
 
-    def _call(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
+    def _call(self, node: Node, grads: Grads, whole: Grads) -> Sequence[Tensor | None]:
         sent: Sequence[Tensor | None]
         if isinstance(node, AccumulateGrad) and (trace := STATE.trace) is not None and trace.backward is not None:
             leaf = node.variable
@@ -132,9 +133,10 @@ class Pass:
                 # The hooks and the sum are for the moment when this backward runs.
                 trace.backward.accumulated += [(leaf, g) for g in grads if g is not None]
                 return ()
-        grads = tensor_hooks(node, grads)
+        hooked = tensor_hooks(node, whole)
         if node._retaining:
-            _retain(node, grads)
+            _retain(node, hooked)
+        grads = hooked if whole is grads else _outer(node, grads, whole, hooked)
         if node._pre_hooks:
             grads = _pre_hooks(node, grads)
         STATE.scope = Scope(node.name(), node._sequence, self.scope)
@@ -211,6 +213,17 @@ def tensor_hooks(node: Node, grads: Grads) -> Grads:
             if got is not None:
                 grads[slot] = _checked(hook, grad, got)
     return grads
+
+
+def _outer(node: Node, grads: Grads, whole: Grads, hooked: Grads) -> Grads:
+    """What arrived from outside, after hooks. Of a gradient that partly arises inside the node, hooks can be told but not change it."""
+    for mine, all_of_it, given in zip(grads, whole, hooked, strict=True):
+        if all_of_it is not mine and given is not all_of_it:
+            raise RuntimeError(
+                f"a hook on a result of {node.name()} changes its gradient, which other results of the same call depend on; put the hook on "
+                "inside the compiled function"
+            )
+    return [g if w is not g else h for g, w, h in zip(grads, whole, hooked, strict=True)]
 
 
 def _checked(hook: Any, grad: Tensor, got: Any) -> Tensor:

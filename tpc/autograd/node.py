@@ -87,6 +87,8 @@ class Node:
     """Whether what the node records comes from lines of the user's backward."""
     _any_dtype = False
     """Whether gradients are taken in any dtype (leaves whose `grad_dtype` is None)."""
+    _has_inside = False
+    """Whether outputs of this node may depend on each other: see `_whole`."""
     _takes_real_part = True
     """A complex gradient for a real input stands for its real part (built-in formulas; users' Functions must say so themselves)."""
 
@@ -102,6 +104,10 @@ class Node:
     def _run(self, grads: Grads) -> Sequence[Any]:
         """Gradients for `edges` from those of the outputs; None where there is none."""
         raise NotImplementedError
+
+    def _whole(self, grads: Grads, captured: Sequence[int]) -> Grads:
+        """The gradients with what flows to an output from others of the same node, for those that somebody looks at."""
+        return grads
 
     def _release(self) -> None:
         """Drops what was saved: the pass does not retain the graph."""
