@@ -220,7 +220,8 @@ def _outer(node: Node, grads: Grads, whole: Grads, hooked: Grads) -> Grads:
     for mine, all_of_it, given in zip(grads, whole, hooked, strict=True):
         if all_of_it is not mine and given is not all_of_it:
             raise RuntimeError(
-                f"a hook on a result of {node.name()} changes its gradient, which other results of the same call depend on; put the hook on "
+                f"a hook on a result of {node.name()} changes its gradient, which other results of the same call depend on; put the "
+                "hook on "
                 "inside the compiled function"
             )
     return [g if w is not g else h for g, w, h in zip(grads, whole, hooked, strict=True)]
