@@ -197,7 +197,7 @@ class Variant:
         """Whether a call changes memory that other threads may see."""
         straight_way = straight(self, leaves)
         if straight_way is not None:
-            self.attempt = straight_way  # type: ignore[method-assign]
+            self.attempt = straight_way  # type: ignore[assignment, method-assign]
 
     def _refuse_aliased_views(self, leaves: Sequence[Any]) -> None:
         """An argument that is a view is handed over by value. That shows where its memory is written under another name, or its base's
