@@ -1,0 +1,101 @@
+"""Layers: their numbers by hand, their texts and state as in PyTorch, on copied weights."""
+
+from __future__ import annotations
+
+import pytest
+
+import tpc
+from tpc import nn
+
+
+def filled(module, *values):
+    with tpc.no_grad():
+        for p, v in zip(module.parameters(), values, strict=True):
+            p.copy_(tpc.tensor(v))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (nn.Linear(3, 4, bias=False), "Linear(in_features=3, out_features=4, bias=False)"),
+        (nn.Conv2d(2, 4, 3, padding=1), "Conv2d(2, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))"),
+        (nn.ConvTranspose1d(2, 4, 3, 2, groups=2), "ConvTranspose1d(2, 4, kernel_size=(3,), stride=(2,), groups=2)"),
+        (nn.BatchNorm1d(3), "BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"),
+        (nn.LayerNorm(5), "LayerNorm((5,), eps=1e-05, elementwise_affine=True, bias=True)"),
+        (nn.MaxPool2d(2), "MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)"),
+        (nn.Embedding(10, 3, padding_idx=0), "Embedding(10, 3, padding_idx=0)"),
+        (nn.Dropout(0.2), "Dropout(p=0.2, inplace=False)"),
+        (nn.ReLU(inplace=True), "ReLU(inplace=True)"),
+        (nn.LeakyReLU(), "LeakyReLU(negative_slope=0.01)"),
+        (nn.Upsample(scale_factor=2), "Upsample(scale_factor=2.0, mode='nearest')"),
+        (nn.ZeroPad2d(1), "ZeroPad2d((1, 1, 1, 1))"),
+        (nn.CrossEntropyLoss(), "CrossEntropyLoss()"),
+    ],
+)
+def test_texts(module, text):
+    assert repr(module) == text
+
+
+def test_linear_and_its_initial_range():
+    assert filled(nn.Linear(2, 2), [[1.0, 2.0], [0.0, 1.0]], [0.5, -1.0])(tpc.tensor([3.0, 4.0])).tolist() == [11.5, 3.0]
+    assert nn.Linear(100, 50).weight.abs().max().item() <= 0.1
+
+
+def test_convolution_with_reflected_borders():
+    conv = filled(nn.Conv1d(1, 1, 3, padding=1, padding_mode="reflect", bias=False), [[[1.0, 10.0, 100.0]]])
+    assert conv(tpc.tensor([[[1.0, 2.0, 3.0]]])).tolist() == [[[212.0, 321.0, 232.0]]]
+    with pytest.raises(ValueError, match="in_channels must be divisible by groups"):
+        nn.Conv1d(3, 4, 1, groups=2)
+
+
+def test_transposed_convolution_reaches_a_wanted_size():
+    conv = filled(nn.ConvTranspose1d(1, 1, 2, stride=3, bias=False), [[[1.0, 2.0]]])
+    x = tpc.tensor([[[1.0, 5.0]]])
+    assert conv(x).tolist() == [[[1.0, 2.0, 0.0, 5.0, 10.0]]]
+    assert conv(x, output_size=[6]).tolist() == [[[1.0, 2.0, 0.0, 5.0, 10.0, 0.0]]]
+    with pytest.raises(ValueError, match="requested an output size"):
+        conv(x, output_size=[9])
+
+
+def test_batch_norm_keeps_running_statistics():
+    norm = nn.BatchNorm1d(1)
+    x = tpc.tensor([[1.0], [3.0]])
+    assert norm(x).flatten().tolist() == pytest.approx([-1.0, 1.0], abs=1e-5)
+    assert norm.running_mean.tolist() == pytest.approx([0.2])
+    assert norm.running_var.tolist() == pytest.approx([1.1])  # 0.9 * 1 + 0.1 * 2: unbiased
+    assert norm.num_batches_tracked.item() == 1
+    norm.eval()
+    assert norm(tpc.tensor([[0.2]])).item() == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(ValueError, match="expected 2D or 3D input"):
+        norm(tpc.ones(2))
+
+
+def test_batch_norm_without_momentum_averages_all_batches():
+    norm = nn.BatchNorm1d(1, momentum=None)
+    for mean in (1.0, 2.0, 6.0):
+        norm(tpc.tensor([[mean - 1], [mean + 1]]))
+    assert norm.running_mean.item() == pytest.approx(3.0)
+
+
+def test_padding_of_an_embedding_is_not_trained():
+    table = nn.Embedding(3, 2, padding_idx=0)
+    assert table.weight[0].tolist() == [0.0, 0.0]
+    table(tpc.tensor([0, 1, 1])).sum().backward()
+    assert table.weight.grad.tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0]]
+    assert not nn.Embedding.from_pretrained(tpc.ones(2, 2)).weight.requires_grad
+
+
+def test_dropout_asks_for_the_mode():
+    drop = nn.Dropout(1.0)
+    assert drop(tpc.ones(3)).tolist() == [0.0, 0.0, 0.0]
+    assert drop.eval()(tpc.ones(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_weights_of_a_loss_are_buffers():
+    loss = nn.CrossEntropyLoss(weight=tpc.tensor([1.0, 3.0]))
+    assert list(loss.state_dict()) == ["weight"]
+    even = tpc.zeros(2, 2)
+    assert loss(even, tpc.tensor([0, 1])).item() == pytest.approx(0.693147, abs=1e-6)  # log 2
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'wieght'"):
+        nn.CrossEntropyLoss(wieght=None)
