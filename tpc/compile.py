@@ -14,7 +14,9 @@ import numpy as np
 from tpc.autograd.node import Edge, hook_ids
 from tpc.body import Body
 from tpc.deferred import flush
-from tpc.names import input_names, reachable
+from tpc.names import input_names, reachable, reached
+from tpc.nn.signature import signature
+from tpc.nn.tree import Tree
 from tpc.outcome import Outcome, run_traced, storage_of, tensor_of
 from tpc.recording import leaf
 from tpc.results import Results
@@ -71,6 +73,9 @@ class Compiled:
         self.function, self.fullgraph, self.memory_budget = function, fullgraph, memory_budget
         self.variants: dict[Any, list[Variant]] = {}
         self.deferred: set[Any] = set()
+        self.modules: dict[int, Any] = {}
+        """Modules that recordings depend on."""
+        self.modes: Any = ()
         self.arrangement = REARRANGED.count
         functools.update_wrapper(self, function, updated=())
 
@@ -92,7 +97,7 @@ class Compiled:
             leaves, structure = flatten((args, kwargs))
         if self.arrangement != REARRANGED.count:
             self._drop_rearranged()
-        key = (structure, STATE.grad_enabled, STATE.inference, STATE.saved_hooks, *[_kind(x) for x in leaves])
+        key = (self.modes, structure, STATE.grad_enabled, STATE.inference, STATE.saved_hooks, *[_kind(x) for x in leaves])
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):
@@ -107,9 +112,17 @@ class Compiled:
 
     def _drop_rearranged(self) -> None:
         """Some tensor somewhere has other memory now, or sees it otherwise: forgets the recordings that knew it as it was."""
-        self.arrangement = REARRANGED.count
+        self.arrangement, self.modes = REARRANGED.count, signature(self.modules.values())
         for key, known in self.variants.items():
             self.variants[key] = [v for v in known if all(t._storage is s and t._views is w for t, s, w in v.outcome.met)]
+
+    def _meet_modules(self, called: dict[int, Any], leaves: Sequence[Any]) -> None:
+        """Recordings depend on the modules that were called, captured or given."""
+        found = [x for _, x in reached(self.function)] if not self.modules else []
+        met = {**called, **{id(x): x for x in (*found, *leaves) if isinstance(x, Tree)}}
+        if not met.keys() <= self.modules.keys():
+            self.modules |= met
+            self.modes = signature(self.modules.values())
 
     def _record(self, key: Any, leaves: Sequence[Any], structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if key in self.deferred:
@@ -123,6 +136,8 @@ class Compiled:
                 raise Untraceable("an argument is a NumPy array, whose content may change unseen; pass tpc.from_numpy(array)")
             with WRITING:
                 variant = Variant(self, leaves, structure, args, kwargs)
+                self._meet_modules(variant.outcome.trace.modules, leaves)
+                known = self.variants.setdefault((self.modes, *key[1:]), [])
                 known.insert(0, variant)
                 return variant.call(leaves)
         except Untraceable as reason:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
+from tpc.nn.tree import TABLES
 from tpc.outcome import Outcome, Source
 from tpc.tensor import Tensor
 from tpc.tree import LEAF, flatten
@@ -63,15 +64,21 @@ def _spread_names(bound: inspect.BoundArguments) -> Iterator[str]:
 
 def reachable(function: Any) -> Iterator[tuple[str, Tensor]]:
     """Tensors that the function can reach through closure, globals, `self` and their attributes and containers, nearest first."""
+    return ((path, x) for path, x in reached(function) if isinstance(x, Tensor))
+
+
+def reached(function: Any) -> Iterator[tuple[str, Any]]:
+    """Everything that it can reach so."""
     queue: list[tuple[str, Any, int]] = list(_roots(function))
     seen: set[int] = set()
     for path, x, depth in queue:
         if id(x) in seen or len(seen) > MAX_VISITS:
             continue
         seen.add(id(x))
+        yield path, x
         if isinstance(x, Tensor):
-            yield path, x
-        elif isinstance(x, FunctionType):
+            continue
+        if isinstance(x, FunctionType):
             queue.extend((name, child, depth + 1) for name, child, _ in _roots(x) if depth < MAX_DEPTH)
         elif depth < MAX_DEPTH:
             queue.extend((f"{path}.{k}" if path else str(k), child, depth + 1) for k, child in _children(x))
@@ -102,4 +109,5 @@ def _children(x: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, Mapping):
         yield from ((k if isinstance(k, (str, int)) else i, v) for i, (k, v) in enumerate(x.items()))
     elif not isinstance(x, type) and hasattr(x, "__dict__") and type(x).__module__ != "builtins":
-        yield from vars(x).items()
+        for name, value in vars(x).items():
+            yield from value.items() if name in TABLES and isinstance(value, dict) else [(name, value)]

@@ -90,6 +90,10 @@ class Trace:
         self.grads_read: dict[int, tuple[Tensor, Tensor | None]] = {}
         """Tensors from outside whose `.grad` was read before it was set, with what it was."""
         self.guards: list[tuple[Recorded, np.ndarray, Any]] = []
+        self.modules: dict[int, Any] = {}
+        """Modules that were called, by id."""
+        self.modules_made: dict[int, Any] = {}
+        """Modules made here, whose attributes may change."""
 
     # --- memory from outside ---
 

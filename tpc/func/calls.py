@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tpc.tensor import REARRANGED
+
 
 def functional_call(
     module: Any, parameters_and_buffers: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *, strict: bool = False
@@ -43,4 +45,5 @@ def _swap(owner: Any, name: str, value: Any) -> Any:
     """Puts a tensor in place of a parameter or buffer; returns what was there."""
     table = owner._parameters if name in owner._parameters else owner._buffers
     old, table[name] = table[name], value
+    REARRANGED.count += 1
     return old

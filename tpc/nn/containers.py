@@ -29,7 +29,9 @@ class _Row(Module):
         return iter(self._modules.values())
 
     def _renumber(self, modules: Iterable[Module | None]) -> None:
-        self._modules = {str(i): m for i, m in enumerate(modules)}
+        kept = list(modules)
+        self._changes("_modules")
+        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(kept)}
 
     def _name_at(self, index: Any) -> str:
         return list(self._modules)[_position(index, len(self))]

@@ -10,7 +10,11 @@ from tpc.nn import state
 from tpc.nn.hooks import BackwardWatch
 from tpc.nn.parameter import Buffer, Parameter
 from tpc.nn.tree import TABLES, Tree
-from tpc.tensor import Tensor
+from tpc.state import STATE
+from tpc.tensor import REARRANGED, Tensor
+from tpc.tracing import Untraceable
+
+MISSING: Any = object()
 
 HOOKS = tuple(
     f"_{kind}_hooks"
@@ -18,6 +22,18 @@ HOOKS = tuple(
         "forward_pre", "forward", "backward_pre", "backward", "state_dict", "state_dict_pre", "load_state_dict_pre", "load_state_dict_post",
     )
 )  # fmt: skip
+
+
+class ModuleHooks(Hooks):
+    """Hooks of a module; a recording is made anew where they change."""
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        REARRANGED.count += 1
+        super().__setitem__(key, hook)
+
+    def pop(self, key: int, default: Any = None) -> Any:
+        REARRANGED.count += 1
+        return super().pop(key, default)
 
 
 class Module(Tree):
@@ -36,8 +52,10 @@ class Module(Tree):
     def __init__(self) -> None:
         made: dict[str, Any] = {name: {} for name in TABLES}
         made |= {"_non_persistent_buffers_set": set(), "training": True}
-        made |= {name: Hooks() for name in HOOKS}
+        made |= {name: ModuleHooks() for name in HOOKS}
         self.__dict__.update(made)
+        if STATE.trace is not None:
+            STATE.trace.modules_made[id(self)] = self
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What a call computes; every subclass has its own."""
@@ -56,6 +74,8 @@ class Module(Tree):
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
+        if "_parameters" in tables:
+            self._changes(name, value)
         if isinstance(value, (Parameter, Module)) and "_parameters" not in tables:
             kind = "parameters" if isinstance(value, Parameter) else "module"
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
@@ -71,6 +91,19 @@ class Module(Tree):
         else:
             self._set_plain(name, value)
 
+    def _changes(self, name: str, value: Any = MISSING) -> None:
+        """An attribute is about to change: recordings that met this module are looked at again."""
+        old = self.__dict__.get(name, MISSING)
+        for table in TABLES:
+            old = self.__dict__[table].get(name, old)
+        if value is not MISSING and (old is value or (isinstance(value, (bool, int, str)) and type(old) is type(value) and old == value)):
+            return
+        REARRANGED.count += 1
+        if STATE.trace is not None and id(self) not in STATE.trace.modules_made:
+            raise Untraceable(
+                f"attribute '{name}' of {type(self).__name__} is assigned. Write in place (copy_, add_ ...): that is part of a program"
+            )
+
     def _set_plain(self, name: str, value: Any) -> None:
         """Sets what is no parameter, module or buffer by its own type."""
         for table, kind in zip(TABLES, ("parameter", "buffer", "child module"), strict=True):
@@ -84,6 +117,7 @@ class Module(Tree):
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
+        self._changes(name)
         for table in TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]
@@ -116,6 +150,7 @@ class Module(Tree):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Makes `param` (or None, a place for one) the attribute `name`."""
         self._check_name("parameter", name, self.__dict__.get("_parameters", {}))
+        self._changes(name, param)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (tpc.nn.Parameter or None required)")
         if param is not None and param.grad_fn is not None:
@@ -128,6 +163,7 @@ class Module(Tree):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Makes a tensor that is no parameter the attribute `name`; a persistent one is part of the state."""
         self._check_name("buffer", name, self.__dict__.get("_buffers", {}))
+        self._changes(name, tensor)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (tpc.Tensor or None required)")
         self._buffers[name] = tensor
@@ -138,6 +174,7 @@ class Module(Tree):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._check_name("module", name, self.__dict__.get("_modules", {}))
+        self._changes(name, module)
         self._modules[name] = module
 
     add_module = register_module
@@ -145,6 +182,8 @@ class Module(Tree):
     # --- calls ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if STATE.trace is not None:
+            STATE.trace.modules[id(self)] = self
         if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks):
             return self.forward(*args, **kwargs)
         for hook in list(self._forward_pre_hooks.values()):

@@ -162,8 +162,8 @@ def _assigning(module: Module, name: str, value: Tensor) -> Any:
         if name in module._parameters:
             old = module._parameters[name]
             new = value if isinstance(value, Parameter) else Parameter(value, requires_grad=old is not None and old.requires_grad)
-            module._parameters[name] = new
+            setattr(module, name, new)
         else:
-            module._buffers[name] = value
+            setattr(module, name, value)
 
     return assign

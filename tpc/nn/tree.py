@@ -152,9 +152,9 @@ class Tree:
             for p in self._parameters.values():
                 if p is not None:
                     _replace(p, fn)
-            for name, buffer in self._buffers.items():
+            for name, buffer in list(self._buffers.items()):
                 if buffer is not None:
-                    self._buffers[name] = fn(buffer)
+                    setattr(self, name, fn(buffer))
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

@@ -1,0 +1,37 @@
+"""What a recording depends on in modules: their settings, and which tensors, modules and hooks they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tpc.autograd.node import Hooks
+from tpc.nn.tree import Tree
+from tpc.tensor import Tensor
+
+
+def signature(roots: Iterable[Tree]) -> tuple[Any, ...]:
+    """A hashable description of modules and all below them, to be compared while their tensors are alive."""
+    seen: dict[int, Any] = {}
+    for root in roots:
+        for module in root.modules():
+            if id(module) not in seen:
+                seen[id(module)] = tuple([(name, _setting(value)) for name, value in vars(module).items()])
+    return tuple(seen.items())
+
+
+def _setting(value: Any) -> Any:
+    if isinstance(value, (Tensor, Tree)):
+        return id(value)
+    if isinstance(value, Hooks):
+        return tuple(value)
+    if isinstance(value, (Mapping, list, tuple)):
+        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        return (type(value), *[(_setting(k), _setting(x)) for k, x in items])
+    if isinstance(value, (float, complex)):
+        return (type(value), repr(value))
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value), id(value))
+    return (type(value), value)
