@@ -43,6 +43,9 @@ METHODS = """
     scatter_reduce put take take_along_dim argwhere bincount slice_scatter select_scatter diagonal_scatter
     adjoint is_set_to diagflat split_with_sizes hsplit vsplit dsplit cross
 
+    cummax cummin logcumsumexp quantile nanquantile mode histc histogram cov corrcoef unique unique_consecutive as_strided
+    as_strided_scatter index_reduce
+
     new_empty new_full new_ones new_tensor new_zeros
 """
 """Methods that are the function of the same name, the tensor as its first argument."""
@@ -57,7 +60,7 @@ IN_PLACE = """
 
     addbmm addmm addmv addr baddbmm
     cumprod cumsum tril triu
-    index_add index_copy index_fill index_put masked_fill masked_scatter put scatter scatter_add scatter_reduce
+    index_add index_copy index_fill index_put index_reduce masked_fill masked_scatter put scatter scatter_add scatter_reduce
 """
 """Functions with an in-place form: `x.add_(y)` gives `x` the value of `add(x, y)`."""
 

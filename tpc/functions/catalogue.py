@@ -11,6 +11,7 @@ from typing import Any
 from tpc.functions import (
     arranging,
     derived,
+    distances,
     einsum,
     elementwise,
     factories,
@@ -23,7 +24,11 @@ from tpc.functions import (
     ordering,
     random,
     reduction,
+    regions,
+    scans,
+    searching,
     shape,
+    statistics,
 )
 from tpc.functions.dims import numpy_spelling
 
@@ -43,6 +48,11 @@ FAMILIES: tuple[ModuleType, ...] = (
     einsum,
     random,
     factories,
+    scans,
+    statistics,
+    searching,
+    distances,
+    regions,
 )
 """In the order in which a name is looked for."""
 
@@ -77,6 +87,10 @@ PUBLIC = """
     squeeze stack std std_mean sub subtract sum swapaxes swapdims t take take_along_dim tan tanh tensor tensor_split tensordot tile
     topk transpose tril tril_indices triu triu_indices true_divide trunc unbind unflatten unsqueeze var var_mean vdot vsplit
     vstack where xlogy zeros zeros_like
+
+    cummax cummin logcumsumexp trapezoid trapz cumulative_trapezoid quantile nanquantile mode histc histogram cov corrcoef searchsorted
+    bucketize isin unique unique_consecutive cdist pdist combinations vander as_strided as_strided_scatter unravel_index index_reduce
+    gradient fill
 """
 """Functions that users find as `tpc.<name>`."""
 

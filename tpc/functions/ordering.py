@@ -21,7 +21,8 @@ def _sorted(x: Tensor, dim: int, descending: bool, stable: bool) -> tuple[Tensor
     return (picked(x, indices, dim) if x._tracked() or x._tangent is not None else values), indices
 
 
-def _pair(values: Tensor, indices: Tensor, out: Any) -> Pair:
+def pair(values: Tensor, indices: Tensor, out: Any) -> Pair:
+    """Both, in `out` where the user gave it."""
     return Pair(values, indices) if out is None else Pair(stored(values, out[0]), stored(indices, out[1]))
 
 
@@ -30,8 +31,8 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
     dim = one_dim(dim, input._type.rank)
     if not input._type.shape:
         values, indices = _sorted(with_dims(input), 0, descending, stable)
-        return _pair(reshape(values, ()), reshape(indices, ()), out)
-    return _pair(*_sorted(input, dim, descending, stable), out)
+        return pair(reshape(values, ()), reshape(indices, ()), out)
+    return pair(*_sorted(input, dim, descending, stable), out)
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
@@ -56,7 +57,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     values = picked(x, indices, dim)
     if not input._type.shape and k == 1:
         values, indices = reshape(values, ()), reshape(indices, ())
-    return _pair(values, indices, out)
+    return pair(values, indices, out)
 
 
 def _selected(input: Tensor, position: Any, dim: int, keepdim: bool, out: Any) -> Pair:
@@ -68,7 +69,7 @@ def _selected(input: Tensor, position: Any, dim: int, keepdim: bool, out: Any) -
     if not keepdim or not input._type.shape:
         kept = x._type.shape[:dim] + x._type.shape[dim + 1 :]
         values, indices = reshape(values, kept), reshape(indices, kept)
-    return _pair(values, indices, out)
+    return pair(values, indices, out)
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Pair:
