@@ -10,11 +10,11 @@ from tpc.nn.tree import Tree
 from tpc.tensor import Tensor
 
 
-def signature(roots: Iterable[Tree]) -> tuple[Any, ...]:
-    """A hashable description of modules and all below them, to be compared while their tensors are alive."""
+def signature(roots: Iterable[Any]) -> tuple[Any, ...]:
+    """A hashable description of modules and all below them, and of optimisers, to be compared while their tensors are alive."""
     seen: dict[int, Any] = {}
     for root in roots:
-        for module in root.modules():
+        for module in root.modules() if isinstance(root, Tree) else [root]:
             if id(module) not in seen:
                 seen[id(module)] = tuple([(name, _setting(value)) for name, value in vars(module).items()])
     return tuple(seen.items())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tpc.functions.elementwise import maximum
-from tpc.optim.optimizer import Optimizer, check, is_scalar_at_least
+from tpc.optim.optimizer import Optimizer, check, is_scalar_at_least, no_others
 from tpc.tensor import Tensor
 
 
@@ -26,7 +26,9 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **flags: Any,
     ) -> None:
+        no_others(flags)
         check(is_scalar_at_least(lr, 0.0), "learning rate", lr)
         check(eps >= 0.0, "epsilon value", eps)
         check(0.0 <= betas[0] < 1.0, "beta parameter at index 0", betas[0])
@@ -75,5 +77,7 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **flags: Any,
     ) -> None:
+        no_others(flags)
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

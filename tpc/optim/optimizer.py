@@ -10,7 +10,8 @@ from tpc.deferred import flush
 from tpc.dtype import float64
 from tpc.functions.factories import tensor, zeros_like
 from tpc.record import scalar_tensor
-from tpc.tensor import Tensor
+from tpc.state import STATE
+from tpc.tensor import REARRANGED, Tensor
 
 
 class Group(dict[str, Any]):
@@ -19,20 +20,42 @@ class Group(dict[str, Any]):
     def __init__(self, values: Mapping[str, Any], tensors: Iterable[str]) -> None:
         super().__init__(values)
         self.tensors = frozenset(tensors)
+        self.varying: set[str] = set()
         for name in self.tensors:
             super().__setitem__(name, _scalar(values[name]))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if name in self.tensors and name in self:
+        old: Any = self.get(name)
+        pairs = list(zip(old, value, strict=True)) if isinstance(old, tuple) and name in self.varying else [(old, value)]
+        if name in self and (name in self.tensors or name in self.varying):
             with no_grad():
-                self[name].fill_(value)
+                for place, new in pairs:
+                    place.fill_(new)
         else:
+            REARRANGED.count += 1
             super().__setitem__(name, value)
+
+    def vary(self, name: str) -> None:
+        """Keeps a setting (a number or a tuple of numbers) in tensors from now on: to change it needs no new recording."""
+        if name not in self.varying and name not in self.tensors:
+            value = self[name]
+            self[name] = tuple(map(_scalar, value)) if isinstance(value, tuple) else _scalar(value)
+            self.varying.add(name)
 
 
 def _scalar(value: Any) -> Tensor:
     # In double precision, so that the number is read back as it was given. Beside a parameter's dtype, that of a 0-d tensor does not count.
     return value if isinstance(value, Tensor) else tensor(float(value), dtype=float64)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, Tensor) else value
+
+
+ACCEPTED = frozenset({"foreach", "fused", "capturable", "differentiable"})
+"""Flags of PyTorch's that say how, not what, is computed; they have no effect."""
 
 
 class Optimizer:
@@ -66,6 +89,7 @@ class Optimizer:
                 raise ValueError("can't optimize a non-leaf Tensor")
             if p in self.state:
                 raise ValueError("some parameters appear in more than one parameter group")
+        REARRANGED.count += 1
         made = Group({**self.defaults, **group, "params": params}, self.TENSORS)
         self.param_groups.append(made)
         for p in params:
@@ -91,6 +115,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient; `closure` recomputes and returns the loss first."""
         loss = None
+        if STATE.trace is not None:
+            STATE.trace.modules[id(self)] = self
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -113,10 +139,7 @@ class Optimizer:
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters by number."""
         numbers = {p: i for i, p in enumerate(self.state)}
-        groups = [
-            {**{k: v.item() if isinstance(v, Tensor) else v for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]}
-            for g in self.param_groups
-        ]
+        groups = [{**{k: _plain(v) for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]} for g in self.param_groups]
         return {"state": {numbers[p]: {k: v.clone() for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
@@ -143,6 +166,29 @@ def check(condition: bool, name: str, value: Any) -> None:
     """`ValueError` in PyTorch's words where a setting is out of range."""
     if not condition:
         raise ValueError(f"Invalid {name}: {value}")
+
+
+def no_others(flags: Mapping[str, Any]) -> None:
+    """`TypeError` where a setting is none of those that are accepted without effect."""
+    for name in flags.keys() - ACCEPTED:
+        raise TypeError(f"__init__() got an unexpected keyword argument '{name}'")
+
+
+def check_betas(betas: tuple[float, float]) -> None:
+    """`ValueError` unless both shares are in [0, 1)."""
+    for i, beta in enumerate(betas):
+        check(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
+
+
+def directed(p: Any, grad: Any, group: Mapping[str, Any], decoupled: bool = False) -> Any:
+    """The gradient to go down, with weight decay; a decoupled one shrinks the parameter itself."""
+    grad = -grad if group["maximize"] else grad
+    if not group["weight_decay"]:
+        return grad
+    if decoupled:
+        p.mul_(1 - group["lr"] * group["weight_decay"])
+        return grad
+    return grad + p * group["weight_decay"]
 
 
 def is_scalar_at_least(value: Any, low: float) -> bool:

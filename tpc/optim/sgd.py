@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tpc.functions.elementwise import where
-from tpc.optim.optimizer import Optimizer, check, is_scalar_at_least
+from tpc.optim.optimizer import Optimizer, check, is_scalar_at_least, no_others
 from tpc.tensor import Tensor
 
 
@@ -24,7 +24,9 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **flags: Any,
     ) -> None:
+        no_others(flags)
         check(is_scalar_at_least(lr, 0.0), "learning rate", lr)
         check(momentum >= 0.0, "momentum value", momentum)
         check(weight_decay >= 0.0, "weight_decay value", weight_decay)
@@ -49,7 +51,7 @@ class SGD(Optimizer):
         grad = -grad if group["maximize"] else grad
         if group["weight_decay"]:
             grad = grad + p * group["weight_decay"]
-        if group["momentum"]:
+        if "momentum_buffer" in state:
             buffer = state["momentum_buffer"]
             # The first step takes the gradient as it is, whatever the dampening.
             scale = where(state["step"] == 1, 1.0, 1.0 - group["dampening"]) if group["dampening"] else 1.0

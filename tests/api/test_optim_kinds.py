@@ -1,0 +1,153 @@
+"""Adaptive optimisers and schedules against PyTorch's numbers, deferred and as one compiled step."""
+
+from __future__ import annotations
+
+import pytest
+
+import tpc
+from tpc.optim import lr_scheduler
+
+AFTER_12_STEPS = [
+    ("RMSprop", {"lr": 0.1}, [-4.721534089, -4.31407468, -5.166077338]),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.9, "centered": True, "weight_decay": 0.1}, [-5.999059428, -6.744451453, -5.886419369]),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}, [0.472030558, -1.998385315, -0.039985151]),
+    ("Adadelta", {"lr": 0.1}, [0.992149844, -2.001590633, 0.490917265]),
+    ("Adamax", {"lr": 0.1}, [0.111084341, -1.796781838, -0.328291997]),
+    ("NAdam", {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}, [-0.291521597, -2.177915178, -0.783476607]),
+    ("RAdam", {"lr": 0.1, "weight_decay": 0.1}, [-0.361964951, -0.865166756, -0.447317152]),
+]
+"""Of p**2 + t * p at t = 0 .. 11, from (1, -2, 1/2)."""
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["deferred", "compiled"])
+@pytest.mark.parametrize(("kind", "settings", "expected"), AFTER_12_STEPS)
+def test_updates(kind, settings, expected, compiled):
+    p = tpc.tensor([1.0, -2.0, 0.5], dtype=tpc.float64, requires_grad=True)
+    optimizer = getattr(tpc.optim, kind)([p], foreach=False, **settings)
+    recorded = []
+
+    def step(t):
+        recorded.append(1)
+        optimizer.zero_grad()
+        (p * p + p * t).sum().backward()
+        optimizer.step()
+
+    run = tpc.compile(step, fullgraph=True) if compiled else step
+    for t in range(12):
+        run(tpc.tensor(float(t)))
+    assert p.tolist() == pytest.approx(expected, abs=1e-8)
+    assert len(recorded) == (1 if compiled else 12)
+
+
+def test_unknown_settings_are_errors():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'momentun'"):
+        tpc.optim.RMSprop([tpc.ones(1, requires_grad=True)], momentun=0.9)
+    with pytest.raises(ValueError, match=r"Invalid beta parameter at index 1: 1\.0"):
+        tpc.optim.NAdam([tpc.ones(1, requires_grad=True)], betas=(0.9, 1.0))
+
+
+def sequential(q):
+    parts = [lr_scheduler.ConstantLR(q, 0.1, 2), lr_scheduler.ExponentialLR(q, 0.5), lr_scheduler.StepLR(q, 2)]
+    return lr_scheduler.SequentialLR(q, parts, [3, 6])
+
+
+SCHEDULES = [
+    (lambda q: lr_scheduler.StepLR(q, 3), [0.4, 0.4, 0.4, 0.04, 0.04, 0.04, 0.004, 0.004, 0.004, 0.0004, 0.0004, 0.0004]),
+    (
+        lambda q: lr_scheduler.MultiStepLR(q, [2, 5, 5]),
+        [0.4, 0.4, 0.04, 0.04, 0.04, 0.0004, 0.0004, 0.0004, 0.0004, 0.0004, 0.0004, 0.0004],
+    ),
+    (
+        lambda q: lr_scheduler.ExponentialLR(q, 0.9),
+        [0.4, 0.36, 0.324, 0.2916, 0.26244, 0.236196, 0.2125764, 0.1913188, 0.1721869, 0.1549682, 0.1394714, 0.1255242],
+    ),
+    (lambda q: lr_scheduler.PolynomialLR(q, 6, 2.0), [0.4, 0.2777778, 0.1777778, 0.1, 0.0444444, 0.0111111, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+    (
+        lambda q: lr_scheduler.LambdaLR(q, lambda e: 1 / (e + 1)),
+        [0.4, 0.2, 0.1333333, 0.1, 0.08, 0.0666667, 0.0571429, 0.05, 0.0444444, 0.04, 0.0363636, 0.0333333],
+    ),
+    (
+        lambda q: lr_scheduler.MultiplicativeLR(q, lambda e: 0.9),
+        [0.4, 0.36, 0.324, 0.2916, 0.26244, 0.236196, 0.2125764, 0.1913188, 0.1721869, 0.1549682, 0.1394714, 0.1255242],
+    ),
+    (lambda q: lr_scheduler.LinearLR(q, 0.25), [0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]),
+    (lambda q: lr_scheduler.ConstantLR(q), [0.1333333, 0.1333333, 0.1333333, 0.1333333, 0.1333333, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]),
+    (
+        lambda q: lr_scheduler.CosineAnnealingLR(q, 5, 0.01),
+        [0.4, 0.3627583, 0.2652583, 0.1447417, 0.0472417, 0.01, 0.0472417, 0.1447417, 0.2652583, 0.3627583, 0.4, 0.3627583],
+    ),
+    (
+        lambda q: lr_scheduler.CosineAnnealingWarmRestarts(q, 3, 2, 0.01),
+        [0.4, 0.3025, 0.1075, 0.4, 0.373875, 0.3025, 0.205, 0.1075, 0.036125, 0.4, 0.3933555, 0.373875],
+    ),
+    (sequential, [0.04, 0.04, 0.4, 0.4, 0.2, 0.1, 0.4, 0.4, 0.04, 0.04, 0.004, 0.004]),
+    (
+        lambda q: lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(q, 0.1, 3), lr_scheduler.ExponentialLR(q, 0.9)]),
+        [0.04, 0.036, 0.0324, 0.2916, 0.26244, 0.236196, 0.2125764, 0.1913188, 0.1721869, 0.1549682, 0.1394714, 0.1255242],
+    ),
+]
+
+
+@pytest.mark.parametrize(("made", "rates"), SCHEDULES)
+def test_schedules(made, rates):
+    optimizer = tpc.optim.SGD([tpc.ones(1, requires_grad=True)], lr=0.4)
+    scheduler = made(optimizer)
+    got = [optimizer.param_groups[0]["lr"].item()]
+    for _ in rates[1:]:
+        optimizer.step()
+        scheduler.step()
+        got += scheduler.get_last_lr()
+    assert got == pytest.approx(rates, abs=1e-6)
+
+
+def test_a_compiled_step_follows_the_schedule_without_a_new_recording():
+    p = tpc.ones(1, requires_grad=True)
+    optimizer = tpc.optim.SGD([p], lr=1.0)
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    recorded = []
+
+    @tpc.compile(fullgraph=True)
+    def step():
+        recorded.append(1)
+        optimizer.zero_grad()
+        p.sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        step()
+        scheduler.step()
+    assert p.item() == 1 - 1 - 0.5 - 0.25
+    assert len(recorded) == 1
+
+
+def test_a_changed_setting_is_recorded_anew():
+    p = tpc.ones(1, requires_grad=True)
+    optimizer = tpc.optim.SGD([p], lr=1.0)
+
+    @tpc.compile(fullgraph=True)
+    def step():
+        optimizer.zero_grad()
+        (p * 0).sum().backward()
+        optimizer.step()
+
+    step()
+    assert p.item() == 1.0
+    optimizer.param_groups[0]["weight_decay"] = 0.5
+    step()
+    assert p.item() == 0.5
+
+
+def test_a_schedule_resumes():
+    def made():
+        optimizer = tpc.optim.SGD([tpc.ones(1, requires_grad=True)], lr=0.4)
+        return optimizer, lr_scheduler.CosineAnnealingLR(optimizer, 7)
+
+    _, first = made()
+    for _ in range(3):
+        first.step()
+    optimizer, second = made()
+    optimizer.load_state_dict(first.optimizer.state_dict())
+    second.load_state_dict(first.state_dict())
+    first.step()
+    second.step()
+    assert second.get_last_lr() == first.get_last_lr()
