@@ -1,15 +1,31 @@
 """tpc: a graph compiler for custom autograd Functions.
 
 `import tpc as torch` runs a PyTorch file with custom Functions: recorded, optimised and run on NumPy. `tpc.compile` turns a function
-into one
-compiled call, `tpc.trace` shows its programs.
+into one compiled call, `tpc.trace` shows its programs.
 """
 
 import math as _math
 from typing import Any as _Any
 
 import tpc.methods
-from tpc import amp, autograd, config, cuda, func, linalg, nn, optim, safetensors, utils
+from tpc import (
+    amp,
+    autograd,
+    backends,
+    compiler,
+    config,
+    cuda,
+    distributed,
+    func,
+    jit,
+    linalg,
+    nn,
+    optim,
+    random,
+    safetensors,
+    testing,
+    utils,
+)
 from tpc.amp.autocast_mode import (
     autocast,
     autocast_decrement_nesting,
@@ -31,11 +47,14 @@ from tpc.autograd.grad_mode import enable_grad, inference_mode, is_grad_enabled,
 from tpc.compile import compile
 from tpc.device import device
 from tpc.dtype import (
+    bfloat16,
     bool_,
     complex64,
     complex128,
     dtype,
     finfo,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     float64,
@@ -54,6 +73,9 @@ from tpc.dtype import (
 from tpc.func.vmap import vmap
 from tpc.functions.catalogue import public as _public
 from tpc.functions.random import Generator, default_generator, fork_rng
+from tpc.legacy import TYPES as _TYPES
+from tpc.legacy import sparse_coo_tensor
+from tpc.promotion import can_cast, promote_types, result_type, typename
 from tpc.saving import load, save
 from tpc.size import Size
 from tpc.tensor import Tensor
@@ -63,6 +85,8 @@ __version__ = "0.1.0"
 
 globals().update(_public())
 globals().update({name: getattr(Tensor, name) for name in tpc.methods.ALSO_FUNCTIONS.split()})
+globals().update({name: getattr(nn.functional, name) for name in nn.functional.ALSO_TOP_LEVEL.split()})
+globals().update(_TYPES)
 
 bool = bool_
 half, float, double = float16, float32, float64
@@ -70,7 +94,8 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
 newaxis = None
-strided, contiguous_format, preserve_format, channels_last = "strided", "contiguous_format", "preserve_format", "channels_last"
+strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
+channels_last, channels_last_3d = "channels_last", "channels_last_3d"
 
 
 def is_tensor(obj: _Any) -> _Any:
@@ -104,11 +129,9 @@ def get_num_threads() -> _Any:
 
 
 def __getattr__(name: str) -> _Any:
-    import difflib
+    from tpc.missing import refuse
 
-    near = difflib.get_close_matches(name, [n for n in globals() if not n.startswith("_")], 1)
-    hint = f"; the nearest it has is {near[0]!r}" if near else ""
-    raise AttributeError(f"module 'tpc' has no attribute {name!r}{hint}. docs/operators.md lists what there is")
+    refuse("module 'tpc'", name, [n for n in globals() if not n.startswith("_")])
 
 
 __all__ = sorted(n for n in globals() if not n.startswith("_") and n not in ("tpc", "methods"))

@@ -157,22 +157,23 @@ def _converted(x: Tensor, wanted: str, copy: bool = False) -> Tensor:
     return cast(x, wanted)
 
 
-_TYPE_NAMES = {
+TYPE_NAMES = {
     "Float": "f32", "Double": "f64", "Half": "f16", "Long": "i64", "Int": "i32", "Short": "i16", "Char": "i8", "Byte": "u8", "Bool": "bool",
     "ComplexFloat": "c64", "ComplexDouble": "c128", "UInt16": "u16", "UInt32": "u32", "UInt64": "u64",
 }  # fmt: skip
-_NAME_OF = {ir: name for name, ir in _TYPE_NAMES.items()}
+_NAME_OF = {ir: name for name, ir in TYPE_NAMES.items()}
 
 
 def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Without an argument the type's name, ``"tpc.FloatTensor"``; else the tensor in that dtype (names work too)."""
+    """Without an argument the type's name, ``"torch.FloatTensor"``; else the tensor in that dtype (names and classes work too)."""
     if dtype is None:
-        return f"tpc.{_NAME_OF[x._type.dtype]}Tensor"
+        return f"torch.{_NAME_OF[x._type.dtype]}Tensor"
+    dtype = getattr(dtype, "dtype", dtype)
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removeprefix("tpc.").removesuffix("Tensor")
-        if name not in _TYPE_NAMES:
+        if name not in TYPE_NAMES:
             raise ValueError(f"invalid type: '{dtype}'")
-        return cast(x, _TYPE_NAMES[name])
+        return cast(x, TYPE_NAMES[name])
     return cast(x, ir_dtype(dtype))
 
 

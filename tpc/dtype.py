@@ -43,6 +43,35 @@ int8, int16, int32, int64 = (dtype(f"int{n}", f"i{n}") for n in (8, 16, 32, 64))
 float16, float32, float64 = (dtype(f"float{n}", f"f{n}") for n in (16, 32, 64))
 complex64, complex128 = (dtype(f"complex{n}", f"c{n}") for n in (64, 128))
 
+
+class _Absent(dtype):
+    """A dtype that NumPy has not: it can be named, compared and asked for its limits; a tensor of it cannot be made."""
+
+    __slots__ = ("limits",)
+
+    def __init__(self, name: str, itemsize: int, eps: float, max: float, tiny: float) -> None:
+        self.name, self.itemsize, self.is_floating_point, self.is_complex = name, itemsize, True, False
+        self.limits = (eps, max, tiny)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _absent, (self.name,)
+
+
+ABSENT = {
+    d.name: d
+    for d in (
+        _Absent("bfloat16", 2, 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126),
+        _Absent("float8_e4m3fn", 1, 2.0**-3, 448.0, 2.0**-6),
+        _Absent("float8_e5m2", 1, 2.0**-2, 57344.0, 2.0**-14),
+    )
+}
+bfloat16, float8_e4m3fn, float8_e5m2 = ABSENT.values()
+
+
+def _absent(name: str) -> dtype:
+    return ABSENT[name]
+
+
 BY_IR: dict[str, dtype] = {
     d.ir: d for d in (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 }
@@ -75,13 +104,15 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Sets the dtype that Python floats get; `TypeError` unless it is floating."""
     global _default
-    if not isinstance(d, dtype) or not d.is_floating_point:
+    if not isinstance(d, dtype) or isinstance(d, _Absent) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     _default = d.ir
 
 
 def ir_dtype(d: object) -> str:
     """IR name of a `tpc.dtype`, a Python scalar type or a NumPy dtype."""
+    if isinstance(d, _Absent):
+        raise TypeError(f"tpc cannot compute in {d.name}, which NumPy has not: use float16 or float32")
     if isinstance(d, dtype):
         return d.ir
     if isinstance(d, type) and d in _ALIASES:
@@ -149,6 +180,12 @@ class finfo:  # noqa: N801 - PyTorch's spelling
     """Limits of a floating dtype."""
 
     def __init__(self, d: dtype | None = None) -> None:
+        if isinstance(d, _Absent):
+            self.eps, self.max, self.tiny = d.limits
+            self.min, self.smallest_normal, self.resolution, self.bits, self.dtype = -self.max, self.tiny, self.eps, 8 * d.itemsize, d.name
+            return
+        if d is not None and not d.is_floating_point and not d.is_complex:
+            raise TypeError(f"tpc.finfo() requires a floating point input type. Use tpc.iinfo to handle '{d!r}'")
         info = np.finfo(get_default_dtype().numpy if d is None else d.numpy)
         self.eps, self.max, self.min, self.tiny = float(info.eps), float(info.max), float(info.min), float(info.tiny)
         self.smallest_normal, self.resolution, self.bits = self.tiny, float(info.resolution), info.bits
@@ -159,5 +196,7 @@ class iinfo:  # noqa: N801 - PyTorch's spelling
     """Limits of an integer dtype."""
 
     def __init__(self, d: dtype) -> None:
+        if d.is_floating_point or d.is_complex or d is bool_:
+            raise TypeError(f"tpc.iinfo() requires an integer input type. Use tpc.finfo to handle '{d!r}'")
         info = np.iinfo(d.numpy)
         self.max, self.min, self.bits, self.dtype = int(info.max), int(info.min), info.bits, d.name

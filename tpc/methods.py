@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpc import conversions, inplace, numpy_protocol
+from tpc import conversions, inplace, legacy, numpy_protocol
 from tpc.autograd import graph
 from tpc.autograd.grad_dtype import get_grad_dtype, set_grad_dtype
 from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
@@ -44,13 +44,14 @@ METHODS = """
     adjoint is_set_to diagflat split_with_sizes hsplit vsplit dsplit cross
 
     cummax cummin logcumsumexp quantile nanquantile mode histc histogram cov corrcoef unique unique_consecutive as_strided
-    as_strided_scatter index_reduce
+    as_strided_scatter index_reduce fmax fmin
 
     new_empty new_full new_ones new_tensor new_zeros
 """
 """Methods that are the function of the same name, the tensor as its first argument."""
 
 IN_PLACE = """
+    arccosh arcsinh arctanh arctan2
     abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
     bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf
     erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp less
@@ -66,10 +67,9 @@ IN_PLACE = """
 
 ALSO_FUNCTIONS = """
     abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ deg2rad_ erf_ erfc_ exp_ exp2_ expm1_ fill_ fix_ floor_ frac_
-    ldexp_
-    log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_
-    square_
-    tan_ tanh_ trunc_ xlogy_ zero_
+    ldexp_ log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_
+    sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asinh_ atanh_ clip_ detach_
+    index_put_ resize_as_ detach is_conj is_neg is_nonzero is_same_size is_signed is_inference get_device
 """
 """In-place methods that PyTorch has as functions too: `torch.exp_(x)`."""
 
@@ -100,6 +100,8 @@ CONVERSIONS: dict[str, Callable[..., Any]] = {
     "pin_memory": conversions.cpu,
     "is_pinned": lambda x: False,
     "is_shared": lambda x: False,
+    "is_nonzero": conversions.to_bool,
+    "is_same_size": lambda x, other: x.shape == other.shape,
     "is_signed": lambda x: x.dtype.is_signed,
     "is_conj": lambda x: False,
     "is_neg": lambda x: False,
@@ -230,6 +232,14 @@ def _new(self: Tensor, *args: Any, **options: Any) -> Tensor:
     return factories.new_empty(self, *(args or (0,)), **options)
 
 
+def _missing(self: Tensor, name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+    from tpc.missing import refuse
+
+    refuse(f"'{type(self).__name__}' object", name, dir(Tensor))
+
+
 def _hermitian(self: Tensor) -> Tensor:
     if self._type.rank not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._type.rank}-D tensor.")
@@ -247,6 +257,11 @@ PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "is_cpu": lambda x: True,
     "is_cuda": lambda x: False,
     "is_sparse": lambda x: False,
+    "is_sparse_csr": lambda x: False,
+    "is_mkldnn": lambda x: False,
+    "layout": lambda x: "strided",
+    "names": lambda x: (None,) * x._type.rank,
+    "name": lambda x: None,
     "is_meta": lambda x: False,
     "is_mps": lambda x: False,
     "is_xpu": lambda x: False,
@@ -263,6 +278,7 @@ OTHERS: dict[str, Any] = {
     "__setitem__": indexing.setitem,
     "__repr__": text_of,
     "__format__": _format,
+    "__getattr__": _missing,
     "__hash__": object.__hash__,
     "__array__": conversions.as_array,
     "__array_ufunc__": numpy_protocol.array_ufunc,
@@ -293,7 +309,7 @@ def attach() -> None:
     for family, names in FILLED.items():
         for name in names.split():
             setattr(Tensor, name, getattr(family, name))
-    for name, method in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS}.items():
+    for name, method in {**CONVERSIONS, **UNARY_OPERATORS, **OTHERS, **legacy.METHODS}.items():
         setattr(Tensor, name, method)
     for name, operation in BINARY_OPERATORS.items():
         setattr(Tensor, f"__{name}__", _left(operation))

@@ -66,11 +66,16 @@ class Tensor(Typed):
         "_views",
     )
 
-    def __init__(self, storage: Storage, type: TensorType, views: tuple[View, ...] = (), base: Tensor | None = None) -> None:
-        self._storage = storage
-        self._type = type
-        self._views = views
-        self._base = base
+    def __init__(self, storage: Any = None, type: Any = None, views: Any = (), base: Any = None, *more: int) -> None:
+        if type.__class__ is not TensorType:  # a user's Tensor(2, 3) or Tensor([1.0, 2.0])
+            from tpc.functions.factories import legacy_tensor
+
+            given = legacy_tensor(*[x for x in (storage, type, views, base, *more) if x is not None and (x.__class__ is not tuple or x)])
+            storage, type, views, base = given._storage, given._type, given._views, None
+        self._storage: Storage = storage
+        self._type: TensorType = type
+        self._views: tuple[View, ...] = views
+        self._base: Tensor | None = base
         self._base_edits = base._edits if base is not None else 0
         self._edits: int = 0
         self._node: Node | None = None

@@ -225,7 +225,7 @@ def test_conversions_between_dtypes():
     )
     assert x.to("cpu") is x
     assert x.to(tpc.float32, copy=True) is not x
-    assert (x.type(), x.type("torch.DoubleTensor").dtype, x.type(tpc.int64).dtype) == ("tpc.FloatTensor", tpc.float64, tpc.int64)
+    assert (x.type(), x.type("torch.DoubleTensor").dtype, x.type(tpc.int64).dtype) == ("torch.FloatTensor", tpc.float64, tpc.int64)
     assert x.type_as(x.double()).dtype is tpc.float64
 
 

@@ -22,6 +22,7 @@ from tpc.functions import (
     masks,
     norms,
     ordering,
+    pairs,
     random,
     reduction,
     regions,
@@ -53,6 +54,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     searching,
     distances,
     regions,
+    pairs,
 )
 """In the order in which a name is looked for."""
 
@@ -90,7 +92,7 @@ PUBLIC = """
 
     cummax cummin logcumsumexp trapezoid trapz cumulative_trapezoid quantile nanquantile mode histc histogram cov corrcoef searchsorted
     bucketize isin unique unique_consecutive cdist pdist combinations vander as_strided as_strided_scatter unravel_index index_reduce
-    gradient fill
+    gradient fill fmax fmin conj_physical view_as_real view_as_complex
 """
 """Functions that users find as `tpc.<name>`."""
 

@@ -41,6 +41,7 @@ from tpc.functions.alignment_loss import ctc_loss
 from tpc.functions.arranging import pad
 from tpc.functions.attention import multi_head_attention_forward, scaled_dot_product_attention
 from tpc.functions.conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from tpc.functions.distances import pdist
 from tpc.functions.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
 from tpc.functions.elementwise import sigmoid, tanh
 from tpc.functions.gathering import one_hot
@@ -124,16 +125,23 @@ __all__ = [
     "margin_ranking_loss", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
     "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward",
     "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
-    "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu6_", "relu_", "rms_norm",
-    "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+    "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu6_", "relu_",
+    "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
     "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    import difflib
+ALSO_TOP_LEVEL = """
+    adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu celu_ channel_shuffle conv1d conv2d conv3d
+    conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity dropout feature_alpha_dropout group_norm hardshrink
+    layer_norm max_pool1d max_pool2d max_pool3d pairwise_distance pixel_shuffle pixel_unshuffle prelu rms_norm rrelu rrelu_ selu selu_
+    threshold threshold_
+"""
+"""Functions that PyTorch has as `torch.<name>` too, with the same arguments."""
 
-    near = difflib.get_close_matches(name, __all__, 1)
-    hint = f"; the nearest it has is {near[0]!r}" if near else ""
-    raise AttributeError(f"module 'tpc.nn.functional' has no attribute {name!r}{hint}")
+
+def __getattr__(name: str) -> object:
+    from tpc.missing import refuse
+
+    refuse("module 'tpc.nn.functional'", name, __all__)

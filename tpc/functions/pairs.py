@@ -1,0 +1,52 @@
+"""Extremes that prefer numbers to NaN, and complex numbers as pairs of real ones."""
+
+from __future__ import annotations
+
+from tpc.functions import elementwise as e
+from tpc.functions.elementwise import as_operand, stored
+from tpc.functions.factories import complex
+from tpc.functions.joining import stack
+from tpc.functions.shape import select
+from tpc.ir.types import is_complex, is_floating
+from tpc.tensor import Tensor
+
+
+def _without_nan(x: Tensor, y: Tensor, found: Tensor) -> Tensor:
+    """`found`, but the other operand where one is NaN."""
+    for nan, other in ((x, y), (y, x)):
+        if is_floating(nan._type.dtype):
+            found = e.where(e.isnan(nan), other, found)
+    return found
+
+
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The larger element; of a number and NaN the number."""
+    x, y = as_operand(input), as_operand(other)
+    return stored(_without_nan(x, y, e.where(e.ge(x, y), x, y)), out)
+
+
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smaller element; of a number and NaN the number."""
+    x, y = as_operand(input), as_operand(other)
+    return stored(_without_nan(x, y, e.where(e.le(x, y), x, y)), out)
+
+
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Complex conjugate; a real tensor is returned as it is."""
+    return stored(e.conj(input), out)
+
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Real and imaginary parts as a new last dimension of size 2. A copy: writing to it does not write to the input."""
+    if not is_complex(input._type.dtype):
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return stack((e.real(input), e.imag(input)), -1)
+
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Complex numbers from a last dimension of size 2. A copy: writing to it does not write to the input."""
+    if not is_floating(input._type.dtype):
+        raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {input.dtype}")
+    if not input._type.shape or input._type.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    return complex(select(input, -1, 0), select(input, -1, 1))
