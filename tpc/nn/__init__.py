@@ -1,6 +1,6 @@
 """Neural networks: functions, modules, initial values."""
 
-from tpc.nn import functional, init
+from tpc.nn import functional, init, utils
 from tpc.nn.activations import (
     CELU,
     ELU,
@@ -31,6 +31,7 @@ from tpc.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from tpc.nn.attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
 from tpc.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from tpc.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from tpc.nn.linear import Bilinear, Embedding, EmbeddingBag, Identity, Linear
@@ -57,7 +58,7 @@ from tpc.nn.losses import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from tpc.nn.module import Module
+from tpc.nn.module import Module, ModuleHooks
 from tpc.nn.normalisation import (
     BatchNorm1d,
     BatchNorm2d,
@@ -70,6 +71,7 @@ from tpc.nn.normalisation import (
     RMSNorm,
 )
 from tpc.nn.parameter import Buffer, Parameter
+from tpc.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from tpc.nn.shaping import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -130,6 +132,9 @@ __all__ = [
     "ELU",
     "GELU",
     "GLU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -174,6 +179,7 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -191,6 +197,7 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -208,10 +215,12 @@ __all__ = [
     "Mish",
     "Module",
     "ModuleDict",
+    "ModuleHooks",
     "ModuleList",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "PReLU",
     "PairwiseDistance",
@@ -222,6 +231,9 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -245,6 +257,8 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",
@@ -257,4 +271,5 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "utils",
 ]  # fmt: skip
