@@ -11,11 +11,16 @@ from tpc import nn
 class Cube(tpc.autograd.Function):
     calls = 0
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx, x):
+    def forward(x):
         Cube.calls += 1
-        ctx.save_for_backward(x)
         return x**3
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, grad):
@@ -162,3 +167,40 @@ def test_trace_names_the_parameters(model):
     text = str(tpc.trace(model, tpc.spec("f32[1]")))
     assert "%weight: f32[1], %shift: f32[1]" in text
     assert "Cube#0" in text
+
+
+def test_a_compiled_child_keeps_its_parameters_in_the_tree(model):
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = tpc.compile(model, fullgraph=True)
+
+        def forward(self, x):
+            return self.net(x) + 1
+
+    outer = Outer()
+    assert [outer(ONE).item() for _ in range(2)] == [9.0, 9.0]
+    assert Cube.calls == 1
+    assert list(outer.state_dict()) == ["net.weight", "net.shift"]
+    assert outer.eval()(ONE).item() == -7.0
+    del outer.net
+    assert list(outer.parameters()) == []
+
+
+def test_frozen_and_converted_parameters_are_seen(model):
+    run = tpc.compile(model, fullgraph=True)
+    run(ONE).sum().backward()
+    assert model.weight.grad.item() == 12.0
+    model.requires_grad_(False)
+    assert not run(ONE).requires_grad
+    model.requires_grad_(True).double()
+    assert run(ONE.double()).dtype is tpc.float64
+
+
+def test_gradients_of_each_sample(model):
+    def loss(parameters, x):
+        return tpc.func.functional_call(model, parameters, (x,)).sum()
+
+    detached = {name: p.detach() for name, p in model.named_parameters()}
+    each = tpc.func.vmap(tpc.func.grad(loss), in_dims=(None, 0))(detached, tpc.tensor([[1.0], [2.0]]))
+    assert each["weight"].tolist() == [[12.0], [96.0]]  # 3 w^2 x^3 at w = 2

@@ -88,6 +88,11 @@ class Module(Tree):
         elif isinstance(value, Buffer) and "_buffers" in tables:
             self._forget(name)
             self.register_buffer(name, value, value.persistent)
+        elif (compiled := _module_in(value)) is not None:
+            # Calls go through what was compiled; parameters and state are those of the module in it.
+            self._forget(name)
+            tables["_modules"][name] = compiled
+            tables[name] = value
         else:
             self._set_plain(name, value)
 
@@ -121,6 +126,7 @@ class Module(Tree):
         for table in TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]
+                self.__dict__.pop(name, None)
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -300,6 +306,13 @@ class Module(Tree):
         if not children and len(extra) < 2:
             return f"{self._get_name()}({''.join(extra)})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*extra, *children]) + "\n)"
+
+
+def _module_in(value: Any) -> Module | None:
+    """The module that was compiled."""
+    from tpc.compile import Compiled
+
+    return value.function if isinstance(value, Compiled) and isinstance(value.function, Module) else None
 
 
 def _indented(text: str) -> str:
