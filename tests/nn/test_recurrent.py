@@ -113,3 +113,14 @@ def test_parameters_as_a_vector():
     nn.utils.vector_to_parameters(vector * tpc.tensor([1.0, 2.0, 3.0]), layer.parameters())
     assert layer.weight.tolist() == [[1.0, 2.0]]
     assert layer.bias.tolist() == [3.0]
+
+
+def test_a_decoder_that_ignores_its_memory_is_an_encoder():
+    decoder, encoder = nn.TransformerDecoderLayer(4, 2, 8, dropout=0.0), nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0)
+    encoder.load_state_dict(decoder.state_dict(), strict=False)
+    x, memory = tpc.randn(3, 2, 4), tpc.randn(5, 2, 4)
+    assert not tpc.allclose(decoder(x, memory), encoder(x), atol=1e-3)
+    constant(decoder.multihead_attn.out_proj, 0.0)
+    # What the first part gives is normalised already: normalising it again changes nothing but by eps.
+    assert tpc.allclose(decoder(x, memory), encoder(x), atol=1e-4)
+    assert nn.TransformerDecoder(decoder, 2)(x, memory).shape == (3, 2, 4)

@@ -31,7 +31,7 @@ from tpc.nn.activations import (
     Tanhshrink,
     Threshold,
 )
-from tpc.nn.attention import MultiheadAttention, TransformerEncoder, TransformerEncoderLayer
+from tpc.nn.attention import MultiheadAttention, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from tpc.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from tpc.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from tpc.nn.linear import Bilinear, Embedding, EmbeddingBag, Identity, Linear
@@ -257,6 +257,8 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",

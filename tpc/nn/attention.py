@@ -126,3 +126,51 @@ class TransformerEncoder(Module):
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoderLayer(TransformerEncoderLayer):
+    """An encoder layer with attention to a memory between its two parts."""
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = fn.relu,
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, None, dtype)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
+        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+        self.dropout3 = Dropout(dropout)
+
+    def forward(  # type: ignore[override]
+        self, tgt: Any, memory: Any, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        def attend(x: Any) -> Any:
+            return self.dropout1(self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
+
+        def remember(x: Any) -> Any:
+            made = self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal)
+            return self.dropout2(made[0])
+
+        def feed(x: Any) -> Any:
+            return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+        x = tgt
+        for part, normalised in ((attend, self.norm1), (remember, self.norm2), (feed, self.norm3)):
+            x = x + part(normalised(x)) if self.norm_first else normalised(x + part(x))
+        return x
+
+
+class TransformerDecoder(Module):
+    """Several decoder layers, each a copy of the one given, one after the other."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt: Any, memory: Any, *masks: Any, **named_masks: Any) -> Any:
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **named_masks)
+        return tgt if self.norm is None else self.norm(tgt)
