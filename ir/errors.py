@@ -11,6 +11,10 @@ class TypeRuleError(TpcError, RuntimeError):
     """An operator was given operands or attributes that its type rule refuses."""
 
 
+class DtypeError(TypeRuleError, NotImplementedError):
+    """An operator is not there for that dtype."""
+
+
 class VerifyError(TpcError, ValueError):
     """A program breaks a rule of the IR."""
 

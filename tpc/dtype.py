@@ -188,8 +188,16 @@ class finfo:  # noqa: N801 - PyTorch's spelling
             raise TypeError(f"tpc.finfo() requires a floating point input type. Use tpc.iinfo to handle '{d!r}'")
         info = np.finfo(get_default_dtype().numpy if d is None else d.numpy)
         self.eps, self.max, self.min, self.tiny = float(info.eps), float(info.max), float(info.min), float(info.tiny)
-        self.smallest_normal, self.resolution, self.bits = self.tiny, float(info.resolution), info.bits
+        self.smallest_normal, self.resolution, self.bits = self.tiny, 10.0**-info.precision, info.bits
         self.dtype = (d or get_default_dtype()).name
+
+    def __repr__(self) -> str:
+        return _written("finfo", self, "resolution min max eps smallest_normal tiny dtype")
+
+
+def _written(name: str, limits: Any, fields: str) -> str:
+    values = [(f, getattr(limits, f)) for f in fields.split()]
+    return f"{name}({', '.join(f'{f}={v:g}' if isinstance(v, float) else f'{f}={v}' for f, v in values)})"
 
 
 class iinfo:  # noqa: N801 - PyTorch's spelling
@@ -200,3 +208,6 @@ class iinfo:  # noqa: N801 - PyTorch's spelling
             raise TypeError(f"tpc.iinfo() requires an integer input type. Use tpc.finfo to handle '{d!r}'")
         info = np.iinfo(d.numpy)
         self.max, self.min, self.bits, self.dtype = int(info.max), int(info.min), info.bits, d.name
+
+    def __repr__(self) -> str:
+        return _written("iinfo", self, "min max dtype")

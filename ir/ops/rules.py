@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tpc.ir.errors import TypeRuleError
+from tpc.ir.errors import DtypeError, TypeRuleError
 from tpc.ir.opdef import AttrValue, Infer
 from tpc.ir.types import TensorType, tensor_type
 
@@ -49,7 +49,7 @@ def require(op: str, types: Types, kinds: str, what: str) -> None:
     """Refuses operands whose dtype is not of the kinds given (letters b, u, i, f, c)."""
     for t in types:
         if t.dtype[0] not in kinds:
-            raise TypeRuleError(f'"{op}" not implemented for {t.dtype}: it takes {what} {listed(op, types)}')
+            raise DtypeError(f'"{op}" not implemented for {t.dtype}: it takes {what} {listed(op, types)}')
 
 
 def integers(attrs: Attrs, name: str) -> tuple[int, ...]:

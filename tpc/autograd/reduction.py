@@ -80,7 +80,7 @@ def _var(g: Tensor, x: Tensor, dims: Dims, correction: Any, keepdim: bool) -> Te
     free = _count(dims, x._type) - correction
     centred = f.sub(x, r.mean(x, dims, keepdim=True))
     spread = restored(g, dims, keepdim, x._type)
-    if free <= 0:
+    if free == 0:
         return f.mul(spread, f.where(f.eq(centred, 0), math.nan, math.inf))
     return f.mul(f.mul(spread, 2.0 / free), centred)
 

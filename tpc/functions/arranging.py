@@ -199,6 +199,8 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension laid along the diagonal of new dimensions `dim1` and `dim2`."""
+    if not input._type.shape:
+        raise IndexError("Dimension out of range: diag_embed() needs at least one dimension")
     *rest, length = input._type.shape
     rank = len(rest) + 2
     a, b = one_dim(dim1, rank), one_dim(dim2, rank)
@@ -235,6 +237,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: Any = 
     if mode != "constant":
         if value is not None and value != 0:
             raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        if len(amounts) not in (2, 4, 6) or rank - len(amounts) // 2 not in (1, 2):
+            raise NotImplementedError(
+                f"Padding size {len(amounts)} is not supported for {rank}D input tensor: mode {mode!r} is for 1 to 3 last dimensions of "
+                "tensors with one or two dimensions before them"
+            )
         return _bordered(input, low, high, mode)
     return _padded(input, low, high, 0 if value is None else value)
 

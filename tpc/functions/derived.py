@@ -44,7 +44,8 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     # log(x + sqrt(x*x + 1)), in a form that is exact for small x; log(2 * x) for large ones, whose square would overflow
     found = e.log1p(e.add(small, e.div(e.square(small), e.add(e.sqrt(e.add(e.square(small), 1)), 1))))
     found = e.where(large, e.add(e.log(e.where(large, size, 1)), math.log(2)), found)
-    return stored(e.where(negative, e.neg(found), found), out)
+    found = e.where(negative, e.neg(found), found)
+    return stored(e.where(e.eq(x, 0), x, found), out)  # -0 stays -0
 
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -73,8 +74,15 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return stored(e.sub(1, e.erf(input)), out)
 
 
+def _floating(name: str, *operands: Tensor) -> None:
+    for x in operands:
+        if not is_differentiable(x._type.dtype):
+            raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes floating numbers')
+
+
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The part after the point, with the sign of x."""
+    _floating("frac", input)
     return stored(e.sub(input, e.trunc(input)), out)
 
 
@@ -142,12 +150,15 @@ def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 below 0, `values` at 0, 1 above."""
     x, at_zero = _operand("heaviside", input).detach(), _operand("heaviside", values).detach()
+    if x._type.dtype != at_zero._type.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return stored(e.where(e.eq(x, 0), at_zero, cast(e.gt(x, 0), x._type.dtype)), out)
 
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Length of the vector (input, other), without overflow."""
-    x, y = promoted((_operand("hypot", input), _operand("hypot", other)), "float")
+    _floating("hypot", _operand("hypot", input), _operand("hypot", other))
+    x, y = promoted((input, other), "float")
     infinite = e.logical_or(e.isinf(x), e.isinf(y))
     size = e.maximum(e.abs(x.detach()), e.abs(y.detach()))
     scale = e.where(e.logical_or(infinite, e.eq(size, 0)), 1.0, size)
@@ -234,6 +245,7 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
+    _floating("logaddexp", input, other)
     same = e.logical_and(e.isinf(input), e.eq(input, other))
     swap = e.lt(input, other)
     high, low = e.where(swap, other, input), e.where(swap, input, other)

@@ -151,8 +151,10 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: T
     shape = _raised(input)._type.shape
     wanted = (*shape[:at], ids._type.numel, *shape[at + 1 :])
     if _raised(source)._type.shape != wanted:
-        raise IndexError(
-            f"index_copy_(): Number of indices and sizes of source must fit: expected {list(wanted)}, got {list(source._type.shape)}"
+        count = source._type.shape[at] if at < source._type.rank else 1
+        raise (RuntimeError if count == ids._type.numel else IndexError)(
+            "index_copy_(): Source/destination tensor must have same slice shapes and one slice per index: expected "
+            f"{list(wanted)}, got {list(source._type.shape)}"
         )
     return stored(_put_along(input, at, ids, _raised(source)), out)
 

@@ -118,6 +118,8 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Each slice along `dim` scaled down to a p-norm of at most `maxnorm`."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
     dim = one_dim(dim, input._type.rank)
     others = tuple(i for i in range(input._type.rank) if i != dim)
     sizes = vector_norm(input, p, others, keepdim=True)

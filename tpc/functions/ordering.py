@@ -92,6 +92,8 @@ def _middle(x: Tensor, dim: int, skip_nan: bool) -> Any:
 
 
 def _median(name: str, skip_nan: bool, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
+    if input._type.dtype == "bool":
+        raise NotImplementedError(f'"{name}" not implemented for bool')
     if dim is None:
         if input._type.numel == 0:
             from tpc.functions.factories import full
@@ -111,7 +113,7 @@ def _shared(x: Tensor, found: Tensor) -> Tensor:
     """The value `found`, whose gradient goes in equal parts to the elements of `x` that have it."""
     if not x._tracked() and x._tangent is None:
         return found
-    mask = e.logical_and(e.eq(x, found), e.isfinite(x))
+    mask = e.logical_or(e.logical_and(e.eq(x, found), e.isfinite(x)), e.logical_and(e.isnan(x), e.isnan(found)))
     nothing = sum(e.where(mask, e.sub(x, found), 0))
     return e.add(found, e.div(nothing, e.clamp_min(sum(mask), 1)))
 

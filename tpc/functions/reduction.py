@@ -245,6 +245,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 def _index_of(name: str, defn: OpDef, doc: str) -> Callable[..., Tensor]:
     def function(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
         x = with_dims(input)
+        if x._type.dtype == "bool":
+            raise RuntimeError(f"{name}(): does not support bool input")
         if dim is None:
             refuse_empty(name, input, IndexError)
             return stored(record(defn, (x,), {"dim": None, "keepdim": keepdim and builtins.bool(input._type.shape)}), out)

@@ -65,9 +65,9 @@ cummin = _running("cummin", e.le, "smallest")
 
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sums of exponentials up to each element, without overflow."""
+    at, x = one_dim(dim, input._type.rank), with_dims(input)
     if not is_differentiable(input._type.dtype):
         raise NotImplementedError(f"logcumsumexp is for floating tensors, not {input.dtype}")
-    at, x = one_dim(dim, input._type.rank), with_dims(input)
     (found,) = _doubling([x], at, lambda earlier, later: [logaddexp(earlier[0], later[0])])
     return stored(found if input._type.shape else reshape(found, ()), out)
 

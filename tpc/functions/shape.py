@@ -16,6 +16,7 @@ from tpc.functions.elementwise import clone, conj
 from tpc.ir.ops import shape as ops
 from tpc.record import record
 from tpc.record import view as view_of
+from tpc.size import Size
 from tpc.strides import is_contiguous, is_viewable, layout_of, whole_storage
 from tpc.tensor import Tensor
 
@@ -360,7 +361,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
                     f"expected shape should be broadcastable to {result}"
                 )
             result[i] = s[i] if s[i] != 1 else result[i]
-    return tuple(result)
+    return Size(result)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
