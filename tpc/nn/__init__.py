@@ -58,7 +58,7 @@ from tpc.nn.losses import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from tpc.nn.module import Module, ModuleHooks
+from tpc.nn.module import Module
 from tpc.nn.normalisation import (
     BatchNorm1d,
     BatchNorm2d,

@@ -24,7 +24,7 @@ HOOKS = tuple(
 )  # fmt: skip
 
 
-class ModuleHooks(Hooks):
+class _ModuleHooks(Hooks):
     """Hooks of a module; a recording is made anew where they change."""
 
     def __setitem__(self, key: int, hook: Any) -> None:
@@ -52,7 +52,7 @@ class Module(Tree):
     def __init__(self) -> None:
         made: dict[str, Any] = {name: {} for name in TABLES}
         made |= {"_non_persistent_buffers_set": set(), "training": True}
-        made |= {name: ModuleHooks() for name in HOOKS}
+        made |= {name: _ModuleHooks() for name in HOOKS}
         self.__dict__.update(made)
         if STATE.trace is not None:
             STATE.trace.modules_made[id(self)] = self
