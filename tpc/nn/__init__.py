@@ -215,7 +215,6 @@ __all__ = [
     "Mish",
     "Module",
     "ModuleDict",
-    "ModuleHooks",
     "ModuleList",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
