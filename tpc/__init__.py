@@ -16,6 +16,7 @@ from tpc import (
     config,
     cuda,
     distributed,
+    distributions,
     func,
     jit,
     linalg,
@@ -25,6 +26,7 @@ from tpc import (
     safetensors,
     testing,
     utils,
+    version,
 )
 from tpc.amp.autocast_mode import (
     autocast,
@@ -75,13 +77,23 @@ from tpc.functions.catalogue import public as _public
 from tpc.functions.random import Generator, default_generator, fork_rng
 from tpc.legacy import TYPES as _TYPES
 from tpc.legacy import sparse_coo_tensor
+from tpc.printing import set_printoptions
 from tpc.promotion import can_cast, promote_types, result_type, typename
 from tpc.saving import load, save
+from tpc.session import (
+    _assert,
+    are_deterministic_algorithms_enabled,
+    get_default_device,
+    get_float32_matmul_precision,
+    set_default_device,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
+)
 from tpc.size import Size
 from tpc.tensor import Tensor
 from tpc.trace import Spec, spec, trace
-
-__version__ = "0.1.0"
+from tpc.version import __version__
 
 globals().update(_public())
 globals().update({name: getattr(Tensor, name) for name in tpc.methods.ALSO_FUNCTIONS.split()})

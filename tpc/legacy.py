@@ -35,6 +35,19 @@ def _legacy_type(name: str, ir: str) -> TensorType:
     return TensorType(f"{name}Tensor", (), {"dtype": BY_IR[ir], "__doc__": f"A tensor of {BY_IR[ir].name} from sizes or from data."})
 
 
+class _VariableType(type):
+    def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+        made = legacy_tensor() if data is None else data.detach()
+        return made.requires_grad_() if requires_grad else data if data is not None else made
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableType):
+    """What tensors with a history were once called: `Variable(x, requires_grad=True)` is a leaf on the memory of `x`."""
+
+
 TYPES: dict[str, TensorType] = {f"{name}Tensor": _legacy_type(name, ir) for name, ir in TYPE_NAMES.items() if ir[0] != "c"}
 """By name: `FloatTensor`, `LongTensor` ..."""
 

@@ -18,6 +18,20 @@ EDGE = 3
 WIDTH = 80
 
 
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None, linewidth: int | None = None,
+    profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
+    """Digits after the point, elements from which on a tensor is summarised, elements shown at each end, characters per line."""
+    global PRECISION, THRESHOLD, EDGE, WIDTH
+    profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, 2**62, 3, 80)}
+    if profile is not None:
+        PRECISION, THRESHOLD, EDGE, WIDTH = profiles[profile]
+    PRECISION = PRECISION if precision is None else precision
+    THRESHOLD = THRESHOLD if threshold is None else threshold
+    EDGE, WIDTH = EDGE if edgeitems is None else edgeitems, WIDTH if linewidth is None else linewidth
+
+
 def text_of(x: Tensor) -> str:
     """`tensor([1., 2.], grad_fn=<MulBackward0>)`."""
     dtype = x._type.dtype

@@ -10,12 +10,12 @@ from tpc.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from tpc.autograd.backward import backward, grad
 from tpc.autograd.function import Function, InplaceFunction, NestedIOFunction
 from tpc.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from tpc.tensor import Tensor as Variable
 
 _LATER = {
-    "functional": ("functional", None),
-    "gradcheck": ("gradient_check", "gradcheck"),
-    "gradgradcheck": ("gradient_check", "gradgradcheck"),
+    "Variable": ("tpc.legacy", "Variable"),
+    "functional": ("tpc.autograd.functional", None),
+    "gradcheck": ("tpc.autograd.gradient_check", "gradcheck"),
+    "gradgradcheck": ("tpc.autograd.gradient_check", "gradgradcheck"),
 }
 """Names that need the operators, which themselves need this package: they are imported when asked for."""
 
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module, member = _LATER[name]
-    found = import_module(f"tpc.autograd.{module}")
+    found = import_module(module)
     return found if member is None else getattr(found, member)
 
 

@@ -1,0 +1,102 @@
+"""Data sets, distributions and settings of the process."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import tpc
+from tpc.distributions import Bernoulli, Categorical, Gumbel, Normal, Uniform
+from tpc.utils.data import DataLoader, Subset, TensorDataset
+
+
+def t(*values: float) -> tpc.Tensor:
+    return tpc.tensor(values, dtype=tpc.float64)
+
+
+# --- distributions ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value", "expected"),
+    [
+        (Normal(t(0.3), 2.0), 1.0, -1.673335713764618),
+        (Gumbel(t(0.3), 2.0), 1.0, -1.747835270278659),
+        (Uniform(t(0.3), 2.0), 1.0, -math.log(1.7)),
+        (Uniform(t(0.3), 2.0), 2.5, -math.inf),
+        (Bernoulli(t(0.3)), 1.0, math.log(0.3)),
+        (Bernoulli(logits=t(0.0)), 0.0, math.log(0.5)),
+        (Categorical(t(1.0, 3.0)), 1, math.log(0.75)),
+    ],
+)
+def test_logarithms_of_densities(distribution, value: float, expected: float):
+    assert distribution.log_prob(tpc.tensor([value])).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_entropies():
+    assert Normal(0.0, 1.0).entropy().item() == pytest.approx(0.5 + 0.5 * math.log(2 * math.pi))
+    assert Bernoulli(t(0.5, 1.0)).entropy().tolist() == pytest.approx([math.log(2), 0])
+    assert Categorical(t(1, 1)).entropy().item() == pytest.approx(math.log(2))
+
+
+def test_samples_have_the_shape_of_the_sample_and_of_the_parameters():
+    tpc.manual_seed(0)
+    for distribution in (Normal(t(5, 5), 0.1), Gumbel(t(5, 5), 0.1), Uniform(t(4, 4), 6.0)):
+        sample = distribution.sample((1000,))
+        assert sample.shape == (1000, 2)
+        assert sample.mean().item() == pytest.approx(5, abs=0.1)
+    assert Bernoulli(t(0, 1)).sample((3,)).tolist() == [[0, 1]] * 3
+    assert Categorical(tpc.tensor([[0.0, 1.0], [1.0, 0.0]])).sample((2,)).tolist() == [[1, 0], [1, 0]]
+
+
+def test_reparametrised_samples_have_gradients():
+    loc = t(1, 2).requires_grad_()
+    Normal(loc, 1.0).rsample((3,)).sum().backward()
+    assert loc.grad.tolist() == [3, 3]
+    assert not Normal(loc, 1.0).sample().requires_grad
+    with pytest.raises(NotImplementedError, match=r"no rsample\(\)"):
+        Bernoulli(t(0.5)).rsample()
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+def test_batches_in_order():
+    loader = DataLoader(TensorDataset(tpc.arange(10.0).reshape(5, 2), tpc.arange(5)), batch_size=2)
+    assert [y.tolist() for _, y in loader] == [[0, 1], [2, 3], [4]]
+    assert (len(loader), next(iter(loader))[0].tolist()) == (3, [[0, 1], [2, 3]])
+
+
+def test_batches_in_another_order_have_the_same_samples():
+    loader = DataLoader(Subset(TensorDataset(tpc.arange(10)), [1, 3, 5, 7]), batch_size=3, shuffle=True, drop_last=True)
+    (batch,) = [x for (x,) in loader]
+    assert set(batch.tolist()) < {1, 3, 5, 7}
+
+
+def test_samples_may_be_dicts_of_numbers():
+    assert next(iter(DataLoader([{"x": 1, "y": [2.0]}, {"x": 3, "y": [4.0]}], batch_size=2)))["x"].tolist() == [1, 3]
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+
+def test_variables_are_tensors():
+    x = tpc.ones(2)
+    leaf = tpc.autograd.Variable(x, requires_grad=True)
+    assert (leaf.requires_grad, x.requires_grad) == (True, False)
+    assert isinstance(x, tpc.autograd.Variable)
+
+
+def test_settings():
+    tpc.use_deterministic_algorithms(True)
+    assert tpc.are_deterministic_algorithms_enabled()
+    tpc.set_default_tensor_type("torch.DoubleTensor")
+    assert tpc.ones(1).dtype is tpc.float64
+    tpc.set_default_tensor_type(tpc.FloatTensor)
+    with pytest.raises(RuntimeError, match="runs on the CPU"):
+        tpc.set_default_device("cuda")
+    tpc.set_printoptions(precision=2)
+    assert str(tpc.tensor(1 / 3)) == "tensor(0.33)"
+    tpc.set_printoptions(profile="default")
+    assert (tpc.version.cuda, tpc.version.__version__) == (None, tpc.__version__)
