@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -129,6 +130,18 @@ def _stored(x: Tensor, numbers: list[Any]) -> Tensor:
     return x._write(from_array(np.array(numbers, x._type.numpy_dtype).reshape(x._type.shape)))
 
 
+def fitted(out: Tensor, result: Tensor) -> None:
+    """Gives an `out` argument the shape of the result; one that had elements should have had it."""
+    if out._type.numel:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out._type.shape)}, which is not the required "
+            f"output shape {list(result._type.shape)}. Give a tensor of that shape, or an empty one.",
+            UserWarning,
+            stacklevel=4,
+        )
+    resize_(out, result._type.shape)
+
+
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape on the same elements, in order; what is new is 0. Where the number of elements changes the memory is new."""
     if self._tracked():
@@ -161,8 +174,16 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, **options: An
     _sparse()
 
 
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same values and history as a tensor of a subclass."""
+    made = self.view_as(self)
+    made.__class__ = cls
+    return made  # type: ignore[no-any-return]
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "storage": storage, "untyped_storage": untyped_storage, "apply_": apply_, "map_": map_, "resize_": resize_, "to_dense": to_dense,
+    "as_subclass": as_subclass, "is_distributed": lambda x: False,
     "to_sparse": _sparse, "coalesce": _sparse, "is_coalesced": _sparse,
 }  # fmt: skip
 """Methods of tensors, by name."""

@@ -44,7 +44,7 @@ METHODS = """
     adjoint is_set_to diagflat split_with_sizes hsplit vsplit dsplit cross
 
     cummax cummin logcumsumexp quantile nanquantile mode histc histogram cov corrcoef unique unique_consecutive as_strided
-    as_strided_scatter index_reduce fmax fmin
+    as_strided_scatter index_reduce fmax fmin unsafe_chunk unsafe_split narrow_copy
 
     new_empty new_full new_ones new_tensor new_zeros
 """

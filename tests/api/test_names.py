@@ -44,6 +44,19 @@ def test_resizing_keeps_elements_in_order():
         tpc.ones(2, requires_grad=True).resize_(3)
 
 
+def test_an_out_argument_is_brought_to_the_shape_of_the_result():
+    out = tpc.Tensor()
+    assert tpc.add(tpc.ones(2), 1, out=out) is out
+    assert out.tolist() == [2, 2]
+    with pytest.warns(UserWarning, match="An output with one or more elements was resized"):
+        tpc.exp(tpc.zeros(2), out=tpc.ones(3))
+
+
+def test_writing_where_elements_share_memory():
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        tpc.ones(3, 1).expand(3, 4)[0] = 2.0
+
+
 def test_dtypes_that_numpy_has_not_can_be_named_but_not_used():
     assert tpc.ones(2).dtype != tpc.bfloat16
     assert (tpc.finfo(tpc.float8_e4m3fn).max, tpc.finfo(tpc.bfloat16).eps) == (448, 0.0078125)

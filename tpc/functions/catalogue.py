@@ -92,7 +92,7 @@ PUBLIC = """
 
     cummax cummin logcumsumexp trapezoid trapz cumulative_trapezoid quantile nanquantile mode histc histogram cov corrcoef searchsorted
     bucketize isin unique unique_consecutive cdist pdist combinations vander as_strided as_strided_scatter unravel_index index_reduce
-    gradient fill fmax fmin conj_physical view_as_real view_as_complex
+    gradient fill unsafe_chunk unsafe_split narrow_copy fmax fmin conj_physical view_as_real view_as_complex
 """
 """Functions that users find as `tpc.<name>`."""
 

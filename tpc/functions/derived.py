@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tpc.dtype import default_dtype
+from tpc.dtype import BY_IR, default_dtype
 from tpc.functions import elementwise as e
 from tpc.functions.elementwise import stored
 from tpc.functions.factories import complex, filled
@@ -75,9 +75,9 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def _floating(name: str, *operands: Tensor) -> None:
-    for x in operands:
-        if not is_differentiable(x._type.dtype):
-            raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes floating numbers')
+    common = common_dtype(operands)
+    if not is_differentiable(common):
+        raise NotImplementedError(f'"{name}" not implemented for {BY_IR[common]!r}: it takes floating numbers')
 
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -255,6 +255,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(2 ** x + 2 ** y), without overflow."""
+    _floating("logaddexp2", input, other)
     x, y = promoted((input, other), "float")
     scale = math.log(2)
     return stored(e.div(logaddexp(e.mul(x, scale), e.mul(y, scale)), scale), out)

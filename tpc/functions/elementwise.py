@@ -25,6 +25,10 @@ def stored(result: Tensor, out: Tensor | None) -> Tensor:
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    if out._type.shape != result._type.shape:
+        from tpc.legacy import fitted
+
+        fitted(out, result)
     out._write(result)
     return out
 

@@ -287,6 +287,16 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _split_along(input, indices_or_sections, 2, "dsplit", 3)
 
 
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """`chunk`."""
+    return chunk(input, chunks, dim)
+
+
+def unsafe_split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`split`."""
+    return split(tensor, split_size, dim)
+
+
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The tensors along a dimension, which goes away."""
     if not input._type.shape:

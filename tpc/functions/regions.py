@@ -14,7 +14,7 @@ from tpc.functions.factories import full
 from tpc.functions.gathering import scatter_reduce
 from tpc.functions.indexing import put, take
 from tpc.functions.joining import cat
-from tpc.functions.shape import expand, int_list, reshape, reshaped, sliced
+from tpc.functions.shape import expand, int_list, narrow, reshape, reshaped, sliced
 from tpc.ir.types import category
 from tpc.record import cast
 from tpc.tensor import Tensor, from_array
@@ -91,6 +91,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = int_list((shape,), "unravel_index", "shape") if isinstance(shape, (tuple, list)) else (int(shape),)
     steps = [int(np.prod(sizes[d + 1 :], dtype=np.int64)) for d in range(len(sizes))]
     return tuple(e.remainder(e.floor_divide(indices, step), n) for step, n in zip(steps, sizes, strict=True))
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`narrow`, as a copy."""
+    return e.clone(narrow(input, dim, start, length))
 
 
 # --- combined writing ---------------------------------------------------------------------------
