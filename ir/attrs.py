@@ -19,7 +19,7 @@ def attr_key(value: AttrValue) -> Hashable:
         return (float, repr(value))
     if isinstance(value, complex):
         return (complex, repr(value.real), repr(value.imag))
-    return (kind, value)
+    return (str, str(value)) if isinstance(value, str) else (kind, value)
 
 
 def why_not_attr(value: Any) -> str | None:
@@ -28,7 +28,7 @@ def why_not_attr(value: Any) -> str | None:
         return next((why for item in value if (why := why_not_attr(item)) is not None), None)
     if type(value) is int:
         return why_not_int(value)
-    if value is None or type(value) in (bool, float, complex, str):
+    if value is None or isinstance(value, str) or type(value) in (bool, float, complex):
         return None
     return f"{value!r} of class {type(value).__name__} is no attribute value (None, bool, int, float, complex, str, tuple of these)"
 

@@ -74,6 +74,7 @@ from tpc.dtype import (
 )
 from tpc.func.vmap import vmap
 from tpc.functions.catalogue import public as _public
+from tpc.functions.host import host_call, register_host_function
 from tpc.functions.random import Generator, default_generator, fork_rng
 from tpc.legacy import TYPES as _TYPES
 from tpc.legacy import sparse_coo_tensor

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -40,6 +42,26 @@ class State(threading.local):
 
 
 STATE = State()
+
+_PASSING = {
+    "grad_enabled": True, "inference": False, "trace": None, "scope": None, "loc": None, "saved_hooks": None, "transforming": False,
+    "duals": (), "vmaps": (),
+}  # fmt: skip
+"""What user code may be in the middle of."""
+
+
+@contextmanager
+def detached_state() -> Iterator[None]:
+    """Runs the block as if the thread had just begun: for code that is called while something else is recorded."""
+    before = {name: getattr(STATE, name) for name in _PASSING}
+    for name, value in _PASSING.items():
+        setattr(STATE, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(STATE, name, value)
+
 
 WRITING = threading.RLock()
 """Held while what other threads may see is read, changed and put back: `.grad`, memory that compiled calls write, and everything while

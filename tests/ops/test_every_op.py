@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import tpc.ir.ops
-from tests.ops import samples_elementwise, samples_indexing, samples_linalg, samples_nn, samples_random, samples_reduction, samples_shape  # noqa: F401
+from tests.ops import (  # noqa: F401
+    samples_elementwise,
+    samples_host,
+    samples_indexing,
+    samples_linalg,
+    samples_nn,
+    samples_random,
+    samples_reduction,
+    samples_shape,
+)
 from tests.ops.sample import SAMPLES, Sample
 from tpc.ir.compare import same_program
 from tpc.ir.opdef import OpDef, all_ops
