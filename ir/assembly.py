@@ -49,21 +49,21 @@ class Assembly:
         types: Sequence[TensorType],
         scopes: tuple[str, ...] = (),
         loc: Loc | None = None,
-        body: Program | None = None,
+        bodies: tuple[Program, ...] = (),
     ) -> None:
         """Appends an op; `types` are those that stand in the text, and must be what the op's rule gives."""
         defn = _definition(name)
         values = [self._read(key, ("operand", i)) for i, key in enumerate(operands)]
         _check_signature(defn, len(values), attrs)
         try:
-            inferred = result_types(defn, [v.type for v in values], attrs, body)
+            inferred = result_types(defn, [v.type for v in values], attrs, bodies)
         except TypeRuleError as error:
             raise Fault(("op", 0), str(error)) from None
         if len(results) != len(inferred):
             raise Fault(("result", 0), f"{name} has {counted(len(inferred), 'result')}, not {len(results)}")
         if inferred != tuple(types):
             raise Fault(("type", 0), f"{name} gives {listed(inferred)}, not {listed(types)}")
-        op = Op(defn, values, {attr: attrs[attr] for attr in defn.attrs}, inferred, scopes, loc, body)
+        op = Op(defn, values, {attr: attrs[attr] for attr in defn.attrs}, inferred, scopes, loc, bodies)
         for i, key in enumerate(results):
             self._define(key, op.results[i], ("result", i))
         self.ops.append(op)

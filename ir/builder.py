@@ -42,11 +42,11 @@ class Builder:
         *operands: Value,
         scopes: tuple[str, ...] | None = None,
         loc: Loc | None = None,
-        body: Program | None = None,
+        bodies: tuple[Program, ...] = (),
         **attrs: AttrValue,
     ) -> Value | tuple[Value, ...]:
         """Appends an op; its result, or the tuple of its results if it has several."""
-        results = self.emit_op(defn, *operands, scopes=scopes, loc=loc, body=body, **attrs).results
+        results = self.emit_op(defn, *operands, scopes=scopes, loc=loc, bodies=bodies, **attrs).results
         return results[0] if len(results) == 1 else results
 
     def emit_op(
@@ -56,15 +56,15 @@ class Builder:
         *operands: Value,
         scopes: tuple[str, ...] | None = None,
         loc: Loc | None = None,
-        body: Program | None = None,
+        bodies: tuple[Program, ...] = (),
         **attrs: AttrValue,
     ) -> Op:
         """Appends an op. Without `scopes` and `loc` it takes those of the enclosing `at`, else none."""
         if isinstance(defn, str):
             defn = lookup(defn)
-        types = result_types(defn, [v.type for v in operands], attrs, body)
+        types = result_types(defn, [v.type for v in operands], attrs, bodies)
         ordered = {name: attrs[name] for name in defn.attrs}
-        op = Op(defn, operands, ordered, types, self._scopes if scopes is None else scopes, loc or self._loc, body)
+        op = Op(defn, operands, ordered, types, self._scopes if scopes is None else scopes, loc or self._loc, bodies)
         self._ops.append(op)
         return op
 
@@ -75,11 +75,11 @@ class Builder:
         *operands: Value,
         scopes: tuple[str, ...] | None = None,
         loc: Loc | None = None,
-        body: Program | None = None,
+        bodies: tuple[Program, ...] = (),
         **attrs: AttrValue,
     ) -> Value:
         """`emit` for ops that have one result, typed so."""
-        return self.emit_op(defn, *operands, scopes=scopes, loc=loc, body=body, **attrs).result
+        return self.emit_op(defn, *operands, scopes=scopes, loc=loc, bodies=bodies, **attrs).result
 
     def constant(self, value: complex, dtype: str) -> Value:
         """A 0-d constant; the number is stored as the Python class of the element type."""
@@ -99,7 +99,7 @@ class Builder:
             raise TypeRuleError(f"@{program.name} is given operands of other types than its inputs have")
         values = dict(zip(program.inputs, operands, strict=True))
         for op in program.ops:
-            copy = Op(op.defn, [values[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc, op.body)
+            copy = Op(op.defn, [values[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc, op.bodies)
             values.update(zip(op.results, self.append(copy).results, strict=True))
         return tuple(values[v] for v in program.outputs)
 
@@ -162,7 +162,13 @@ class Rewriter(Builder):
             types = [v.type for v in new]
             same = types == [v.type for v in op.operands]
             copied = Op(
-                op.defn, new, op.attrs, op.types if same else result_types(op.defn, types, op.attrs, op.body), op.scopes, op.loc, op.body
+                op.defn,
+                new,
+                op.attrs,
+                op.types if same else result_types(op.defn, types, op.attrs, op.bodies),
+                op.scopes,
+                op.loc,
+                op.bodies,
             )
         self._kept.add(copied)
         self._ops.append(copied)
@@ -180,7 +186,7 @@ class Rewriter(Builder):
         operands = [id(self.get(v)) for v in op.operands]
         if op.defn.commutative:
             operands.sort()
-        return (op.defn.name, *operands, *[attr_key(op.attrs[name]) for name in op.defn.attrs], op.body)
+        return (op.defn.name, *operands, *[attr_key(op.attrs[name]) for name in op.defn.attrs], op.bodies)
 
     def finish(self, outputs: Sequence[Value] | None = None, writes: Sequence[int | None] | None = None) -> Program:
         """The new program. `outputs` are new values; without them, what became of the old outputs."""

@@ -58,7 +58,7 @@ def _difference(a: Op, b: Op, twins: dict[Value, Value], origin: bool) -> str | 
             return f"{name} is {print_attr(values[0])} and {print_attr(values[1])}"
     if origin and (a.scopes, a.loc) != (b.scopes, b.loc):
         return f"from {a.scopes} {a.loc} and {b.scopes} {b.loc}"
-    if (a.body is None) != (b.body is None):
-        return "only one has a body"
-    why = same_program(a.body, b.body, origin) if a.body is not None and b.body is not None else None
+    if len(a.bodies) != len(b.bodies):
+        return "other bodies" if a.bodies and b.bodies else "only one has a body"
+    why = next((why for x, y in zip(a.bodies, b.bodies, strict=True) if (why := same_program(x, y, origin)) is not None), None)
     return None if why is None else f"bodies differ ({why})"

@@ -26,7 +26,7 @@ inputs: input ("," input)*
 input: VALUE ":" TYPE
 outputs: output ("," output)*
 output: TYPE ["into" VALUE]
-op: VALUES "=" OPERATOR [VALUES] [ATTRS] ":" TYPES [SCOPES] [LOC] [body]
+op: VALUES "=" OPERATOR [VALUES] [ATTRS] ":" TYPES [SCOPES] [LOC] body*
 body: body_head op* "return" [VALUES] "}"
 body_head: BODY [NAME] "(" [inputs] ")" "{"
 BODY: "body"

@@ -89,8 +89,8 @@ def _op(op: Op, numbers: Mapping[Value, int]) -> dict[str, Any]:
         form["scopes"] = list(op.scopes)
     if op.loc is not None:
         form["loc"] = list(op.loc)
-    if op.body is not None:
-        form["body"] = _program(op.body)
+    if op.bodies:
+        form["bodies"] = [_program(body) for body in op.bodies]
     return form
 
 
@@ -176,7 +176,7 @@ class _Reader:
     def op(self, data: Any, assembly: Assembly, path: str, depth: int) -> None:
         types = self.types(self.items(data, "types", str, path), f"{path}.types")
         attrs = self.field(data, "attrs", Mapping, path, {})
-        body = self.field(data, "body", Mapping, path, None)
+        bodies = self.items(data, "bodies", Mapping, path, [])
         first = len(assembly.values)
         try:
             assembly.op(
@@ -187,7 +187,7 @@ class _Reader:
                 types,
                 tuple(self.items(data, "scopes", str, path, [])),
                 self.loc(self.field(data, "loc", list, path, None), f"{path}.loc"),
-                None if body is None else self.program(body, f"{path}.body", depth + 1),
+                tuple([self.program(body, f"{path}.bodies[{n}]", depth + 1) for n, body in enumerate(bodies)]),
             )
         except Fault as fault:
             self.wrong(path, str(fault))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tpc.ir.errors import UnknownOpError
 from tpc.ir.types import TensorType
 
+if TYPE_CHECKING:
+    from tpc.ir.program import Program
+
 AttrValue: TypeAlias = "bool | int | float | complex | str | tuple[AttrValue, ...] | None"
 Infer: TypeAlias = Callable[[Sequence[TensorType], Mapping[str, AttrValue]], "TensorType | tuple[TensorType, ...]"]
+InferBodies: TypeAlias = "Callable[[Sequence[TensorType], Mapping[str, AttrValue], Sequence[Program]], tuple[TensorType, ...]]"
 Promotion: TypeAlias = Literal["none", "same", "float", "bool"]
 
 
@@ -49,6 +53,12 @@ class OpDef:
     flops: Callable[[Sequence[TensorType], Mapping[str, AttrValue]], float] | None = None
     into: int | None = None
     """Operand whose buffer the result may take over although the op is not elementwise (scatters: the base)."""
+    bodies: tuple[str, ...] = ()
+    """What the programs that the op runs are for."""
+    infer_bodies: InferBodies | None = None
+    """The type rule of an op with bodies."""
+    fused: bool = False
+    """The one body is a group of ops that run as one: they are as good as ops of the program itself."""
     doc: str = ""
 
 

@@ -143,7 +143,7 @@ class _Reader:
             return opened.assembly.finish(_value_names(returned) if returned else [], types, into)
 
     def op(self, children: list[Any]) -> None:
-        results, name, operands, attrs, types, scopes, loc, body = children
+        results, name, operands, attrs, types, scopes, loc, *bodies = children
         tokens = {"result": results, "op": name, "operand": operands, "attr": attrs, "type": types}
         with self.faults(tokens):
             self.opened[-1].assembly.op(
@@ -154,7 +154,7 @@ class _Reader:
                 self.read(read_types, types),
                 self.read(read_scopes, scopes) if scopes is not None else (),
                 self.read(read_loc, loc) if loc is not None else None,
-                body,
+                tuple(bodies),
             )
 
     def read(self, reader: Callable[[str], _T], token: Token) -> _T:

@@ -105,7 +105,7 @@ def _block(program: Program, names: Mapping[Value, str], indent: str, locs: bool
 def _line(op: Op, names: Mapping[Value, str], indent: str, locs: bool, paint: Paint) -> _Line:
     left = print_op(op, names, paint)
     width = len(left) if paint is plain else len(print_op(op, names))
-    body = tuple(_body(op.body, indent + "  ", locs, paint)) if op.body is not None else ()
+    body = tuple(line for inner in op.bodies for line in _body(inner, indent + "  ", locs, paint))
     scopes = ", ".join([at_name(scope) for scope in op.scopes])
     return _Line(left, width, scopes, print_loc(op.loc) if locs and op.loc is not None else "", body)
 

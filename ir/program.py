@@ -41,11 +41,11 @@ class Op:
     """One operation: reads `operands`, defines `results`.
 
     `scopes` are the Function applications that the op belongs to, outermost first within a path
-    (``"Outer#0/InnerBackward#1"``); a fused op keeps those of all it was made of. `body` is the
-    small program of a `fusion` and None elsewhere.
+    (``"Outer#0/InnerBackward#1"``); a fused op keeps those of all it was made of. `bodies` are small programs that
+    the op runs: that of a `fusion`, the branches of a `cond`.
     """
 
-    __slots__ = ("attrs", "body", "defn", "loc", "operands", "results", "scopes")
+    __slots__ = ("attrs", "bodies", "defn", "loc", "operands", "results", "scopes")
 
     def __init__(
         self,
@@ -55,19 +55,24 @@ class Op:
         types: Iterable[TensorType],
         scopes: tuple[str, ...] = (),
         loc: Loc | None = None,
-        body: Program | None = None,
+        bodies: tuple[Program, ...] = (),
     ) -> None:
         self.defn = defn
         self.operands = tuple(operands)
         self.attrs = attrs
         self.scopes = scopes
         self.loc = loc
-        self.body = body
+        self.bodies = bodies
         self.results = tuple(Value(self, i, t) for i, t in enumerate(types))
 
     @property
     def name(self) -> str:
         return self.defn.name
+
+    @property
+    def body(self) -> Program | None:
+        """The body of a fusion, whose ops are as good as ops of the program itself; None for every other op."""
+        return self.bodies[0] if self.defn.fused and self.bodies else None
 
     @property
     def result(self) -> Value:

@@ -38,20 +38,24 @@ def why_not_attr_names(defn: OpDef, names: Iterable[str]) -> str | None:
 
 
 def result_types(
-    defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue], body: Program | None = None
+    defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue], bodies: Sequence[Program] = ()
 ) -> tuple[TensorType, ...]:
-    """Result types of an op: what its rule infers, or what its body returns; `TypeRuleError` if they do not exist."""
+    """Result types of an op: what its rule infers, or what its bodies return; `TypeRuleError` if they do not exist."""
     why = why_not_operand_count(defn, len(types)) or why_not_attr_names(defn, attrs)
     if why is not None:
         raise TypeRuleError(why)
-    if (body is not None) != (defn.name == "fusion"):
-        raise TypeRuleError(f"{defn.name} {'lacks a' if body is None else 'has no'} body")
-    if body is None:
-        return _inferred(defn, types, attrs)
-    wanted = tuple(value.type for value in body.inputs)
-    if wanted != tuple(types):
-        raise TypeRuleError(f"{defn.name}: operands are ({listed(types)}) but its body takes ({listed(wanted)})")
-    return tuple(value.type for value in body.outputs)
+    if (why := why_not_bodies(defn, len(bodies))) is not None:
+        raise TypeRuleError(why)
+    return _inferred(defn, types, attrs, bodies)
+
+
+def why_not_bodies(defn: OpDef, count: int) -> str | None:
+    """Why the op cannot have that many bodies; None if it can."""
+    if count == len(defn.bodies):
+        return None
+    if not defn.bodies or not count:
+        return f"{defn.name} {'lacks a' if defn.bodies else 'has no'} body"
+    return f"{defn.name} has {len(defn.bodies)} bodies ({', '.join(defn.bodies)}), not {count}"
 
 
 def why_not_type(type: TensorType) -> str | None:
@@ -68,9 +72,11 @@ def why_not_type(type: TensorType) -> str | None:
     return f"{type} is too large: a tensor has at most {MAX_ELEMENTS} elements" if elements > MAX_ELEMENTS else None
 
 
-def _inferred(defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue]) -> tuple[TensorType, ...]:
+def _inferred(
+    defn: OpDef, types: Sequence[TensorType], attrs: Mapping[str, AttrValue], bodies: Sequence[Program]
+) -> tuple[TensorType, ...]:
     try:
-        inferred = defn.infer(types, attrs)
+        inferred = defn.infer(types, attrs) if defn.infer_bodies is None else defn.infer_bodies(types, attrs, bodies)
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # A rule trusts its attributes to be of the right kind; text, JSON and hand-written programs may break that.
         given = ", ".join([f"{name}={value!r:.60}" for name, value in attrs.items()])

@@ -83,8 +83,8 @@ def assign(program: Program, donated: Collection[int] = (), writes: Sequence[int
 
 def can_fail(op: Op) -> bool:
     """Whether an op may raise at run time: out of bounds, integer division by zero, user code."""
-    if op.body is not None:
-        return any(map(can_fail, op.body.ops))
+    if op.bodies:
+        return any(can_fail(inner) for body in op.bodies for inner in body.ops)
     return op.defn.checks and not (op.defn.elementwise and op.operands[0].type.dtype[0] not in "ui")
 
 

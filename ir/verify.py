@@ -79,10 +79,10 @@ def _op_faults(op: Op, defined: set[Value], depth: int) -> Iterator[str]:
         yield f"scopes are a tuple of strings, not {op.scopes!r}"
     if op.loc is not None and not isinstance(op.loc, Loc):
         yield f"the location is a Loc or None, not {op.loc!r}"
-    if op.body is not None:
-        yield from _body_faults(op.body, depth + 1)
+    for body in op.bodies:
+        yield from _body_faults(body, depth + 1)
     try:
-        inferred = result_types(op.defn, [v.type for v in op.operands], op.attrs, op.body)
+        inferred = result_types(op.defn, [v.type for v in op.operands], op.attrs, op.bodies)
     except TypeRuleError as error:
         yield str(error)
     else:

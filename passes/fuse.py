@@ -219,7 +219,7 @@ def _emit(rewriter: Rewriter, group: _Group, groups: _Groups) -> None:
         *[rewriter.get(v) for v in operands],
         scopes=tuple(dict.fromkeys(scope for op in group.ops for scope in op.scopes)),
         loc=group.ops[-1].loc,
-        body=body.finish([inner[v] for v in results]),
+        bodies=(body.finish([inner[v] for v in results]),),
     )
     for old, new in zip(results, fused.results, strict=True):
         rewriter.forward(old, new)

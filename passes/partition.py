@@ -77,7 +77,7 @@ def _again(rewriter: Rewriter, value: Value, again: set[Value], second: dict[Val
         if op.results[0] not in second and not missing:
             operands = [second[v] if v in again else rewriter.get(v) for v in op.operands]
             scopes = tuple(dict.fromkeys((*op.scopes, *reader.scopes)))
-            made = rewriter.append(Op(op.defn, operands, op.attrs, op.types, scopes, op.loc, op.body))
+            made = rewriter.append(Op(op.defn, operands, op.attrs, op.types, scopes, op.loc, op.bodies))
             second.update(zip(op.results, made.results, strict=True))
         if op.results[0] in second:
             todo.pop()

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from tpc.ir.program import Program
+from tpc.ir.builder import Rewriter
+from tpc.ir.program import Op, Program
 from tpc.passes.cse import cse
 from tpc.passes.fuse import fuse
 from tpc.passes.partition import partition
@@ -51,7 +52,7 @@ def run(program: Program, passes: Sequence[Pass] | None = None, watch: Watch | N
     for number, function in enumerate(passes, 1):
         name = pass_name(function)
         try:
-            program = function(program)
+            program = _with_bodies(function, program)
             if verify is not None:
                 verify(program)
         except Exception as error:
@@ -60,3 +61,19 @@ def run(program: Program, passes: Sequence[Pass] | None = None, watch: Watch | N
         if watch is not None:
             watch(name, program)
     return program
+
+
+def _with_bodies(function: Pass, program: Program) -> Program:
+    """The pass on a program and on the bodies of its control flow, innermost first."""
+    if not any(op.bodies and not op.defn.fused for op in program.ops):
+        return function(program)
+    rewriter = Rewriter(program)
+    for op in program.ops:
+        if op.bodies and not op.defn.fused:
+            bodies = tuple([_with_bodies(function, body) for body in op.bodies])
+            made = rewriter.append(Op(op.defn, rewriter.operands(op), op.attrs, op.types, op.scopes, op.loc, bodies))
+            for old, new in zip(op.results, made.results, strict=True):
+                rewriter.forward(old, new)
+        else:
+            rewriter.copy(op)
+    return function(rewriter.finish())

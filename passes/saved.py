@@ -89,8 +89,8 @@ def work(op: Op) -> float:
     """What an op costs, in bytes of streamed additions."""
     if not op.operands:
         return 0.0
-    if op.body is not None:
-        return sum(map(work, op.body.ops))
+    if op.bodies:
+        return sum(work(inner) for body in op.bodies for inner in body.ops)
     defn: OpDef = op.defn
     if defn.flops is not None:
         return FLOP_COST * defn.flops([v.type for v in op.operands], op.attrs) * op.results[0].type.itemsize

@@ -60,12 +60,12 @@ def _candidate(rewriter: Rewriter, op: Op) -> Op:
     operands = rewriter.operands(op)
     if all(new is old for new, old in zip(operands, op.operands, strict=True)):
         return op
-    return Op(op.defn, operands, op.attrs, op.types, op.scopes, op.loc, op.body)
+    return Op(op.defn, operands, op.attrs, op.types, op.scopes, op.loc, op.bodies)
 
 
 def _simpler(context: Context, op: Op, evaluate: Evaluate | None) -> Value | None:
     """A value that equals the op's result; None if the op is as simple as it gets."""
-    if len(op.results) != 1 or not op.operands or op.body is not None:
+    if len(op.results) != 1 or not op.operands or op.bodies:
         return None
     for identity in IDENTITIES.get(op.name, ()):
         value = identity(context, op)

@@ -110,6 +110,6 @@ class _Splitter:
 
 
 def _copy(builder: Builder, op: Op, values: dict[Value, Value]) -> None:
-    copy = builder.append(Op(op.defn, [values[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc, op.body))
+    copy = builder.append(Op(op.defn, [values[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc, op.bodies))
     for old, new in zip(op.results, copy.results, strict=True):
         values.setdefault(old, new)

@@ -139,7 +139,7 @@ def alone(op: Op, plan: Plan) -> tuple[Op, list[tuple[int, int]]]:
     operands = tuple(dict.fromkeys(op.operands))
     new = {v: builder.input(v.type) for v in operands}
     made = builder.append(Op(op.defn, [new[v] for v in op.operands], op.attrs, op.types, op.scopes, op.loc))
-    fusion = Op(lookup("fusion"), operands, {}, op.types, op.scopes, op.loc, builder.finish(made.results))
+    fusion = Op(lookup("fusion"), operands, {}, op.types, op.scopes, op.loc, (builder.finish(made.results),))
     here = plan.places[op.result]
     over = [i for i, v in enumerate(operands) if plan.places[v] == here and v.type == op.result.type and here.kind != "constant"]
     return fusion, [(0, i) for i in over[:1]]

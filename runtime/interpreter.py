@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tpc.ir.program import Op, Program, Value
 from tpc.ir.types import type_of
 from tpc.ir.uses import last_uses
+from tpc.runtime.kernels.control import bound
 from tpc.runtime.kernels.registry import bind
 from tpc.runtime.notes import op_note
 
@@ -52,6 +54,8 @@ def _run(program: Program, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 def _run_op(op: Op, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     if op.body is not None:
         return _run(op.body, operands)
+    if op.bodies:
+        return bound(op, lambda body: partial(_run, body))(operands)
     got = bind(op)(*operands)
     if op.defn.view:
         return [np.asarray(got)]

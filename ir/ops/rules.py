@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tpc.ir.errors import DtypeError, TypeRuleError
 from tpc.ir.opdef import AttrValue, Infer
 from tpc.ir.types import TensorType, tensor_type
+
+if TYPE_CHECKING:
+    from tpc.ir.program import Program
 
 Types = Sequence[TensorType]
 Attrs = Mapping[str, AttrValue]
@@ -82,6 +86,23 @@ def axis(op: str, attrs: Attrs, rank: int, name: str = "dim") -> int:
     if not 0 <= value < max(rank, 1):
         raise TypeRuleError(f"Dimension out of range (expected to be in range of [0, {rank - 1}], but got {value}) ({op})")
     return value
+
+
+def by_bodies(op: str) -> Infer:
+    """Stands in for the type rule of an op whose results follow from its bodies."""
+
+    def infer(types: Types, attrs: Attrs) -> TensorType:
+        raise TypeRuleError(f"the results of {op} are those of its bodies")
+
+    return infer
+
+
+def fits(op: str, types: Types, body: Program) -> None:
+    """Refuses a body that takes other inputs than the op hands it."""
+    wanted = [value.type for value in body.inputs]
+    if wanted != list(types):
+        has, takes = (", ".join(map(str, each)) for each in (types, wanted))
+        raise TypeRuleError(f"{op}: operands are ({has}) but its body takes ({takes})")
 
 
 def elementwise(op: str, kinds: str, what: str, result: str | None = None) -> Infer:

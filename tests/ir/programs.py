@@ -233,7 +233,7 @@ def fusion(g: Growth):
     if not computed:
         return None
     outputs = list(dict.fromkeys([computed[-1], g.choose(computed)]))
-    return g.emit("fusion", x, y, body=body.builder.finish(outputs))
+    return g.emit("fusion", x, y, bodies=(body.builder.finish(outputs),))
 
 
 STEPS: tuple[Step, ...] = (

@@ -108,8 +108,8 @@ WRONG = {
     ("programs", 0, "ops", 0, "scopes"): {"S": "scopes: expected list, not str", (1,): r"scopes\[0\]: expected str, not int"},
     ("programs", 0, "ops", 0, "loc"): {("a",): r"loc: expected \[file, line, function\]", ("a", "b", "c"): "loc: expected int, not str"},
     ("programs", 0, "ops", 1, "attrs", "dim"): {1.0: "attrs.dim: a float is written", 2**64: "does not fit into 64 bits", 9: r"ops\[1\]: "},
-    ("programs", 0, "ops", 2, "body", "outputs"): {(99,): r"programs\[0\].ops\[2\].body.outputs: value 99 is not defined"},
-    ("programs", 0, "ops", 2, "body", "writes"): {(0,): "a body writes into nothing"},
+    ("programs", 0, "ops", 2, "bodies", 0, "outputs"): {(99,): r"programs\[0\].ops\[2\].bodies\[0\].outputs: value 99 is not defined"},
+    ("programs", 0, "ops", 2, "bodies", 0, "writes"): {(0,): "a body writes into nothing"},
     ("programs", 0, "outputs"): {(99, 0): r"programs\[0\].outputs: value 99", (): "writes: 2 entries for 0 outputs"},
     ("programs", 0, "writes"): {
         (9, None): "writes: value 9 is not defined",

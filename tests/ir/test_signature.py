@@ -52,6 +52,6 @@ def test_bodies():
     fusion = next(defn for defn in all_ops() if defn.name == "fusion")
     x = Value(None, 0, tensor_type("f32", (3,)), "x")
     body = Program("body", [x], [x, x], [])
-    assert result_types(fusion, [x.type], {}, body) == (x.type, x.type)
+    assert result_types(fusion, [x.type], {}, [body]) == (x.type, x.type)
     with pytest.raises(TypeRuleError, match=r"fusion: operands are \(f32\[\]\) but its body takes \(f32\[3\]\)"):
-        result_types(fusion, [tensor_type("f32", ())], {}, body)
+        result_types(fusion, [tensor_type("f32", ())], {}, [body])

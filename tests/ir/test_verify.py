@@ -64,7 +64,7 @@ def two_writes() -> Program:
 
 
 def with_body(body: Program) -> Program:
-    return one_op("fusion", types=[v.type for v in body.outputs], body=body)
+    return one_op("fusion", types=[v.type for v in body.outputs], bodies=(body,))
 
 
 def nested(depth: int) -> Program:
@@ -103,7 +103,7 @@ REJECTED = {
     ),
     "written twice": (two_writes, "two outputs are written into input 0"),
     "fusion without a body": (lambda: one_op("fusion"), "fusion lacks a body"),
-    "body of another op": (lambda: one_op("exp", body=program()), "exp has no body"),
+    "body of another op": (lambda: one_op("exp", bodies=(program(),)), "exp has no body"),
     "body that is invalid": (lambda: with_body(program(outputs=[STRANGER])), "its body @f: output 0"),
     "body with an invalid op": (lambda: with_body(one_op("mul")), "its body @f, `%0 = mul %x : .*: mul takes 2 operands"),
     "body of other inputs": (
