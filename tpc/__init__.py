@@ -17,6 +17,7 @@ from tpc import (
     cuda,
     distributed,
     distributions,
+    fft,
     func,
     jit,
     linalg,

@@ -12,6 +12,7 @@ import pytest
 import tpc.ir.ops
 from tests.ops import (  # noqa: F401
     samples_elementwise,
+    samples_fft,
     samples_host,
     samples_indexing,
     samples_linalg,

@@ -94,6 +94,9 @@ _TORCH_NAMES = {
     "index": "Index",
     "copy": "Clone",
     "cast": "ToCopy",
+    "fft_c2c": "FftC2C",
+    "fft_r2c": "FftR2C",
+    "fft_c2r": "FftC2R",
 }
 
 

@@ -273,5 +273,6 @@ def missing() -> list[str]:
     return [d.name for d in all_ops() if not has_rule(d) and d.name != "fusion"]
 
 
+from tpc.batching import fft as _fft  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import host as _host  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import nn as _nn  # noqa: E402, F401 - enters the rules of its family
