@@ -96,3 +96,13 @@ _RULES: dict[str, Callable[[Op, Strides], Strides | None]] = {
     "diagonal": _diagonal,
     "reshape": _reshape,
 }
+
+
+def view_offset(op: Op, strides: Strides) -> int:
+    """Where the first element of a view op's result lies, in elements from the first of its operand with `strides`."""
+    if op.name == "slice":
+        return sum(start * s for start, s in zip(cast("tuple[int, ...]", op.attrs["starts"]), strides, strict=True))
+    if op.name == "diagonal":
+        offset = cast(int, op.attrs["offset"])
+        return offset * strides[cast(int, op.attrs["dim2"])] if offset > 0 else -offset * strides[cast(int, op.attrs["dim1"])]
+    return 0

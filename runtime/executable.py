@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextvars import Context
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from tpc.runtime.lowering import Lowering
 from tpc.runtime.notes import op_note
 from tpc.runtime.workers import available_threads
 
+if TYPE_CHECKING:
+    from tpc.runtime.native.segments import Segments
+
 
 class Executable:
     """A plan made ready to run: any number of times, from any number of threads at once.
@@ -23,12 +28,23 @@ class Executable:
     A run gives arrays that belong to the caller: none aliases an input, another output or memory of the executable,
     except that an output that is the new content of a donated input may be that input's array, overwritten. The memory
     of an output that the caller has let go of is used again by later runs.
+
+    `native` runs what it can as machine code (llvmlite has to be there); `folder` keeps that code for other processes.
     """
 
-    def __init__(self, plan: Plan | Program, donate: Collection[int] = (), threads: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan | Program,
+        donate: Collection[int] = (),
+        threads: int | None = None,
+        native: bool = False,
+        folder: Path | None = None,
+    ) -> None:
         if isinstance(plan, Program):
             plan = plan_memory(plan, donate)
         self.plan = plan
+        self.native = native
+        self.folder = folder
         self.threads = max(1, available_threads() if threads is None else threads)
         self.code = Code(f"@{plan.program.name}", ["arrays"])
         self.scratch_bytes = 0
@@ -82,12 +98,17 @@ class Executable:
         for name, value in zip(inputs, program.inputs, strict=True):
             if value.type.rank:
                 code.line(f"if not {name}.flags.c_contiguous: {name} = contiguous({name})")
-        lowering = Lowering(code, plan, inputs, self._output, "arena", self.threads)
+        lowering = Lowering(code, plan, inputs, self._output, "arena", self.threads, self._segments if self.native else None)
         lowering.lower()
         self.scratch_bytes = lowering.scratch_bytes
         for blocks in lowering.blocked:
             self._codes.update((c.filename, c) for c in blocks.codes)
         code.line(f"return [{', '.join(map(self._returned, range(len(program.outputs))))}]")
+
+    def _segments(self, lowering: Lowering) -> Segments:
+        from tpc.runtime.native.segments import Segments
+
+        return Segments(lowering, self.folder)
 
     def _output(self, j: int) -> str:
         """The name of output j's array; the line that makes it is written when it is first asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tpc.runtime.blocks import Blocks, alone, cut_of, is_large
 from tpc.runtime.code import Code
 from tpc.runtime.kernels.registry import bind
 
+if TYPE_CHECKING:
+    from tpc.runtime.native.segments import Segments
+
 KEYWORD_OUT = (np.maximum, np.minimum)
 """NumPy wants these two to be told by name where their result goes."""
 
@@ -23,10 +26,20 @@ class Lowering:
 
     `inputs` and `output(j)` are the names of the arrays that the plan's inputs and outputs live in; `arena` is the name of
     the memory that its other values live in. Views of prepared arrays are prepared too, and cost nothing at run time. `threads`
-    is how many may share a large op; 0 says that these lines are part of one, and nothing is cut.
+    is how many may share a large op; 0 says that these lines are part of one, and nothing is cut. `native` makes what takes ops
+    that have native kernels.
     """
 
-    def __init__(self, code: Code, plan: Plan, inputs: Sequence[str], output: Callable[[int], str], arena: str, threads: int) -> None:
+    def __init__(
+        self,
+        code: Code,
+        plan: Plan,
+        inputs: Sequence[str],
+        output: Callable[[int], str],
+        arena: str,
+        threads: int,
+        native: Callable[[Lowering], Segments] | None = None,
+    ) -> None:
         self.code = code
         self.plan = plan
         self.names = dict(zip(plan.program.inputs, inputs, strict=True))
@@ -38,27 +51,47 @@ class Lowering:
         """Memory that fusions need for their inner values while they run."""
         self.blocked: list[Blocks] = []
         self.arrays: dict[tuple[Place, object], str] = {}
+        self._memory: str | None = None
+        self.segments = native(self) if native is not None else None
 
     def lower(self) -> None:
         """Writes every op, then the copies into outputs whose value lives elsewhere."""
         for op in self.plan.program.ops:
-            if op.defn.view:
-                self._view(op)
-            elif self.plan.places[op.results[0]].kind == "constant":
+            if op.results[0] in self.plan.views:
+                continue
+            if self.plan.places[op.results[0]].kind == "constant":
                 self._constant(op)
-            elif op.body is not None:
-                self._fusion(op, op, self.plan.overwritten[op])
-            elif self.threads and is_large(op):
-                self._fusion(op, *alone(op, self.plan))
-            else:
-                self._call(op)
+            elif self.segments is None or not self.segments.take(op):
+                self._op(op)
+        if self.segments is not None:
+            self.segments.close()
         for j in self.plan.copied:
             value = self.plan.program.outputs[j]
-            self.code.line(f"copyto({self.output(j)}, {self.names[value]})", value.op)
+            self.code.line(f"copyto({self.output(j)}, {self.name(value)})", value.op)
 
-    def prepared(self, name: str) -> bool:
-        """Whether a name stands for an array that is the same in every run."""
-        return name in self.code.shared or name in self.code.recipes
+    def _op(self, op: Op) -> None:
+        """An op on NumPy."""
+        if op.defn.view:
+            self._copy_reshaped(op)
+        elif op.body is not None:
+            self._fusion(op, op, self.plan.overwritten[op])
+        elif self.threads and is_large(op):
+            self._fusion(op, *alone(op, self.plan))
+        else:
+            self._call(op)
+
+    def name(self, value: Value) -> str:
+        """The name of a value's array. Views are made when they are first asked for: native code needs none."""
+        if value not in self.names:
+            self.names[value] = self._view(cast(Op, value.op)) if value in self.plan.views else self._home(value)
+        return self.names[value]
+
+    def memory(self) -> str:
+        """The name of the arena in the generated code."""
+        if self._memory is None:
+            arena = self.arena
+            self._memory = self.code.recipe("arena", lambda names: names[arena])
+        return self._memory
 
     def _home(self, value: Value) -> str:
         """The name of the array that a result is written to."""
@@ -81,21 +114,19 @@ class Lowering:
         self.code.line(f"{name} = {expression}", op)
         return name
 
-    def _view(self, op: Op) -> None:
-        kernel, source = bind(op), self.names[op.operands[0]]
-        if op.result not in self.plan.views:
-            self.names[op.result] = self._home(op.result)
-            self._copy_reshaped(op, source)
-        elif source in self.code.shared:
-            self.names[op.result] = self.code.bind("c", kernel(self.code.shared[source]))
-        elif source in self.code.recipes:
-            self.names[op.result] = self.code.recipe("b", lambda names: kernel(names[source]))
-        else:
-            self.names[op.result] = self._assigned(_written_out(op, source) or f"{self.code.bind('k', kernel)}({source})", op)
+    def _view(self, op: Op) -> str:
+        kernel, source = bind(op), self.name(op.operands[0])
+        if source in self.code.shared:
+            return self.code.bind("c", kernel(self.code.shared[source]))
+        if source in self.code.recipes:
+            return self.code.recipe("b", lambda names: kernel(names[source]))
+        return self._assigned(_written_out(op, source) or f"{self.code.bind('k', kernel)}({source})", op)
 
-    def _copy_reshaped(self, op: Op, source: str) -> None:
+    def _copy_reshaped(self, op: Op) -> None:
         """A view that memory order does not allow: elements are copied, seen in the shape of the operand where that is a reshape."""
-        target, operand = self.names[op.result], op.operands[0]
+        operand = op.operands[0]
+        source, target = self.name(operand), self._home(op.result)
+        self.names[op.result] = target
         if op.name == "reshape":
             shape = operand.type.shape
             if target in self.code.recipes:
@@ -123,7 +154,7 @@ class Lowering:
         kernel = bind(op)
         if kernel in KEYWORD_OUT:
             out = f"out={out}"
-        arguments = [self.names[v] for v in op.operands]
+        arguments = [self.name(v) for v in op.operands]
         self.code.line(f"{self.code.bind('k', kernel)}({', '.join([*arguments, out])})", op)
 
     def _fusion(self, op: Op, fusion: Op, pairs: Sequence[tuple[int, int]]) -> None:
@@ -131,7 +162,7 @@ class Lowering:
         assert fusion.body is not None
         for value in op.results:
             self.names[value] = self._home(value)
-        arguments, outs = [self.names[v] for v in fusion.operands], [self.names[v] for v in op.results]
+        arguments, outs = [self.name(v) for v in fusion.operands], [self.names[v] for v in op.results]
         for j, i in pairs:
             # The same memory; but what stands for the operand may be a view that NumPy does not let us write to.
             arguments[i] = outs[j]

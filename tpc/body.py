@@ -39,8 +39,9 @@ class Body:
         names: Sequence[str | None],
         writes: Sequence[tuple[int, int, int]] = (),
         memory_budget: float = 1.0,
+        backend: str | None = None,
     ) -> None:
-        self.name, self.outcome, self.memory_budget = name, outcome, memory_budget
+        self.name, self.outcome, self.memory_budget, self.backend = name, outcome, memory_budget, backend
         self.inputs, self.outputs, self.sought = list(inputs), list(outputs), list(sought)
         self.names = list(names)
         self.writes: list[int | None] = [None] * len(outputs)
@@ -59,7 +60,7 @@ class Body:
         else:
             self.program = capture(name, self.inputs, self.outputs, self.names, self.writes)
             self.optimized = optimized(self.program, memory_budget)
-            self.forward = compile_program(self.optimized, donate=self.donated())
+            self.forward = compile_program(self.optimized, self.donated(), backend)
 
     def _alive(self, tracked: list[Made]) -> tuple[list[Made], Recording | None]:
         """The tracked outputs that were not back-propagated already inside the function, and backward from all of them, recorded.
@@ -103,8 +104,8 @@ class Body:
         first = len(self.inputs)
         halves = self.halves = split(joint, len(self.outputs), range(first, first + len(late)), self.memory_budget)
         self.forward_program, self.reverse_program = optimized(halves.forward, only=LATE), optimized(halves.reverse, only=LATE)
-        self.forward = compile_program(self.forward_program, donate=self.donated())
-        reverse = compile_program(self.reverse_program)
+        self.forward = compile_program(self.forward_program, self.donated(), self.backend)
+        reverse = compile_program(self.reverse_program, backend=self.backend)
         origins = self._origins(recording, pattern)
         count = len(self.outputs)
         origin = [
@@ -182,7 +183,7 @@ class Body:
             recording = self.backward_from(self.tracked, pattern, late, sought=sought)
             inputs, names = self._reverse_inputs(recording, pattern)
             program = capture(f"{self.name}.reverse", [*self.inputs, *inputs], recording.values, [*self.names, *names])
-            made = Reverse(self, recording, compile_program(optimized(program)), self._origins(recording, pattern))
+            made = Reverse(self, recording, compile_program(optimized(program), backend=self.backend), self._origins(recording, pattern))
             found = self.reverses[key] = made
         return found
 

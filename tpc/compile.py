@@ -18,6 +18,7 @@ from tpc.names import input_names, reachable, reached
 from tpc.nn.signature import signature
 from tpc.nn.tree import Tree
 from tpc.outcome import Outcome, run_traced, storage_of, tensor_of
+from tpc.pipeline import runs_native
 from tpc.recording import leaf
 from tpc.results import Results
 from tpc.state import STATE, WRITING
@@ -52,25 +53,26 @@ def compile(
     The first call with a signature (containers, dtypes, shapes, requires_grad, Python values) records what the function does; later
     calls run the program. Tensors from outside are read anew at each call, and what the function writes to them, `.grad` included, is
     written at each call. With `fullgraph=True`, code that cannot be recorded is an error instead of running deferred. `memory_budget`
-    from 1.0 (fastest) to 0.0 (least memory) says how much may be kept for backward; `ValueError` outside of that. `dynamic`, `mode`,
-    `options` are accepted and have no effect.
+    from 1.0 (fastest) to 0.0 (least memory) says how much may be kept for backward; `ValueError` outside of that. `backend` is
+    "numpy" or "native" (`RuntimeError` without llvmlite); by itself `config.backend`. `dynamic`, `mode`, `options` are accepted and have
+    no effect.
     """
     if not isinstance(memory_budget, (int, float)) or not 0.0 <= memory_budget <= 1.0:
         raise ValueError(f"memory_budget must be between 0.0 and 1.0, not {memory_budget!r}")
-    if backend not in (None, "numpy"):
-        raise ValueError(f"there is no backend {backend!r}; there is 'numpy'")
+    if backend is not None:
+        runs_native(backend)
     if function is None:
         return functools.partial(compile, fullgraph=fullgraph, memory_budget=memory_budget, backend=backend)
     if not callable(function):
         raise TypeError(f"tpc.compile takes a function or a module, not {type(function).__name__}")
-    return Compiled(function, fullgraph, float(memory_budget))
+    return Compiled(function, fullgraph, float(memory_budget), backend)
 
 
 class Compiled:
     """A compiled function: call it as the original."""
 
-    def __init__(self, function: Callable[..., Any], fullgraph: bool, memory_budget: float) -> None:
-        self.function, self.fullgraph, self.memory_budget = function, fullgraph, memory_budget
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, memory_budget: float, backend: str | None = None) -> None:
+        self.function, self.fullgraph, self.memory_budget, self.backend = function, fullgraph, memory_budget, backend
         self.variants: dict[Any, list[Variant]] = {}
         self.deferred: set[Any] = set()
         self.modules: dict[int, Any] = {}
@@ -88,7 +90,7 @@ class Compiled:
         return getattr(self.function, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if STATE.trace is not None or STATE.transforming:
+        if STATE.trace is not None or STATE.transforming or STATE.anomaly:
             return self.function(*args, **kwargs)
         leaves: Sequence[Any]
         if not kwargs and all([a.__class__ is Tensor for a in args]):
@@ -197,6 +199,7 @@ class Variant:
             names,
             outcome.writes,
             owner.memory_budget,
+            owner.backend,
         )
         self.tracked = {id(m): i for i, m in enumerate(self.body.tracked)}
         self.spent = len(self.tracked) < len(outcome.tracked)

@@ -284,4 +284,13 @@ class Second:
         self.accumulators = [edge[0] for edge in seeds]
         inputs = [*first.inputs, *[v for v, _ in recording.late], *cotangents]
         names = [*first.names, *[None] * (len(inputs) - len(first.inputs))]
-        self.body = Body(f"{first.name}.reverse", first.outcome, inputs, recording.values, tracked, [*first.sought, *seeds], names)
+        self.body = Body(
+            f"{first.name}.reverse",
+            first.outcome,
+            inputs,
+            recording.values,
+            tracked,
+            [*first.sought, *seeds],
+            names,
+            backend=first.backend,
+        )

@@ -20,14 +20,19 @@ skip: tuple[str, ...] = ()
 """TPC_SKIP: names of passes to leave out, to find the one at fault."""
 threads: int = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 """TPC_THREADS: threads that large fused groups may use."""
-cache_dir: str | None = None
-"""TPC_CACHE_DIR: where compiled things are kept between runs."""
+backend: str = "numpy"
+"""TPC_BACKEND: what compiled programs run on: "numpy", "native" (llvmlite has to be installed), or "auto": native where it can be had."""
+cache_dir: str | None = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tpc")
+"""TPC_CACHE_DIR: where machine code is kept between runs; None (an empty text) for nowhere."""
+
+BACKENDS = ("auto", "numpy", "native")
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "verify": lambda text: text not in ("", "0"),
     "dump": lambda text: text or None,
     "skip": lambda text: tuple(p for p in text.split(",") if p),
     "threads": lambda text: max(1, int(text)),
+    "backend": lambda text: BACKENDS[BACKENDS.index(text)],
     "cache_dir": lambda text: text or None,
 }
 

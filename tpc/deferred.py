@@ -42,7 +42,8 @@ class _Entry:
                 return interpret(self.program, arrays)
             from tpc.pipeline import compile_program, optimized
 
-            self.executable = compile_program(optimized(self.program))
+            # Machine code takes too long to make for what may run a handful of times.
+            self.executable = compile_program(optimized(self.program), backend="numpy")
         return self.executable.run(arrays)  # type: ignore[no-any-return]
 
 

@@ -33,11 +33,26 @@ def optimized(program: Program, memory_budget: float = 1.0, only: Collection[str
     return run(program, passes, watch=watch, verify=verify if config.verify else None)
 
 
-def compile_program(program: Program, donate: Collection[int] = ()) -> Any:
-    """An executable for a program that the passes have seen. `donate` are inputs that it may overwrite."""
+def compile_program(program: Program, donate: Collection[int] = (), backend: str | None = None) -> Any:
+    """An executable for a program that the passes have seen. `donate` are inputs that it may overwrite; `backend` is `config.backend`
+    unless given."""
+    from pathlib import Path
+
     from tpc.runtime.executable import Executable
 
-    return Executable(program, donate=donate, threads=config.threads)
+    folder = Path(config.cache_dir, "native") if config.cache_dir else None
+    return Executable(program, donate=donate, threads=config.threads, native=runs_native(backend or config.backend), folder=folder)
+
+
+def runs_native(backend: str) -> bool:
+    """Whether a backend means machine code here; `RuntimeError` where it is asked for and cannot be had, `ValueError` for no backend."""
+    from tpc.runtime.native.jit import is_available
+
+    if backend not in config.BACKENDS:
+        raise ValueError(f"there is no backend {backend!r}; there are {', '.join(map(repr, config.BACKENDS))}")
+    if backend == "native" and not is_available():
+        raise RuntimeError("the native backend needs llvmlite and CPython on a 64-bit machine: pip install 'tpc[native]'")
+    return backend != "numpy" and is_available()
 
 
 class _Dump:
