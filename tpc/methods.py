@@ -246,13 +246,20 @@ def _hermitian(self: Tensor) -> Tensor:
     return shape.adjoint(self) if self._type.rank else elementwise.conj(self)
 
 
+def _part(part: Callable[[Tensor], Tensor]) -> property:
+    """Real or imaginary part, which may be assigned to."""
+
+    def write(self: Tensor, values: Any) -> None:
+        inplace.copy_(part(self), values)
+
+    return property(part, write)
+
+
 PROPERTIES: dict[str, Callable[[Tensor], Any]] = {
     "T": shape.T,
     "mT": shape.mT,
     "H": _hermitian,
     "mH": shape.adjoint,
-    "real": elementwise.real,
-    "imag": elementwise.imag,
     "device": conversions.device_of,
     "is_cpu": lambda x: True,
     "is_cuda": lambda x: False,
@@ -294,6 +301,8 @@ OTHERS: dict[str, Any] = {
     "register_hook": graph.register_hook,
     "register_post_accumulate_grad_hook": graph.register_post_accumulate_grad_hook,
     "retain_grad": graph.retain_grad,
+    "real": _part(elementwise.real),
+    "imag": _part(elementwise.imag),
     "grad_dtype": property(get_grad_dtype, set_grad_dtype),
 }
 

@@ -12,7 +12,7 @@ from tpc.autograd.rules import make_node
 from tpc.checks import check_known
 from tpc.dtype import combine, default_dtype, promote, scalar_dtype
 from tpc.ir.opdef import AttrValue, OpDef
-from tpc.ir.ops import elementwise, shape
+from tpc.ir.ops import elementwise, pairs, shape
 from tpc.ir.types import TensorType, category, tensor_type
 from tpc.recording import NO_ATTRS, Recorded, constant, emit, user_frame
 from tpc.state import STATE
@@ -126,8 +126,12 @@ def _unpermute(base: Tensor, step: View, new: Tensor) -> Tensor:
 INVERSE: dict[OpDef, Callable[[Tensor, View, Tensor], Tensor]] = {
     shape.reshape: lambda base, step, new: record(shape.reshape, (new,), {"shape": base._type.shape}),
     shape.permute: _unpermute,
+    pairs.as_real: lambda base, step, new: record(pairs.as_complex, (new,)),
+    pairs.as_complex: lambda base, step, new: record(pairs.as_real, (new,)),
+    elementwise.real: lambda base, step, new: record(pairs.complex_, (new, record(elementwise.imag, (base,)))),
+    elementwise.imag: lambda base, step, new: record(pairs.complex_, (record(elementwise.real, (base,)), new)),
 }
-"""Views that show all of their base: writing through them needs nothing of what was there."""
+"""Views that are written by other ops than a scatter: those that show all of their base, and the parts of complex numbers."""
 
 SCATTER = {shape.slice_: shape.slice_scatter, shape.diagonal: shape.diagonal_scatter}
 """Views that show a part: the op that writes it."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tpc.batching.batched import Batched
 from tpc.ir.opdef import OpDef
+from tpc.ir.ops import elementwise, pairs
 from tpc.ir.ops import shape as ops
 from tpc.storage import Alias, Storage
 from tpc.tensor import Tensor
@@ -153,10 +154,32 @@ def _diagonal(layout: Layout, attrs: Attrs) -> Layout:
     )
 
 
+def _real(layout: Layout, attrs: Attrs) -> Layout:
+    return Layout(layout.shape, tuple([2 * step for step in layout.strides]), 2 * layout.offset)
+
+
+def _imag(layout: Layout, attrs: Attrs) -> Layout:
+    real = _real(layout, attrs)
+    return real._replace(offset=real.offset + 1)
+
+
+def _as_real(layout: Layout, attrs: Attrs) -> Layout:
+    real = _real(layout, attrs)
+    return Layout((*real.shape, 2), (*real.strides, 1), real.offset)
+
+
+def _as_complex(layout: Layout, attrs: Attrs) -> Layout:
+    return Layout(layout.shape[:-1], tuple([step // 2 for step in layout.strides[:-1]]), layout.offset // 2)
+
+
 _STEPS: dict[OpDef, Callable[[Layout, Attrs], Layout]] = {
     ops.reshape: _reshape,
     ops.permute: _permute,
     ops.broadcast_to: _broadcast_to,
     ops.slice_: _slice,
     ops.diagonal: _diagonal,
+    elementwise.real: _real,
+    elementwise.imag: _imag,
+    pairs.as_real: _as_real,
+    pairs.as_complex: _as_complex,
 }

@@ -14,7 +14,7 @@ from tpc.recording import Recorded, emit, leaf
 from tpc.state import STATE
 from tpc.storage import Alias, Storage
 from tpc.typed import Typed
-from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, PART_IS_COPY, base_was_written, move_retained, overlaps, rebase
+from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, base_was_written, move_retained, overlaps, rebase
 
 if TYPE_CHECKING:
     from tpc.autograd.node import AccumulateGrad, Node
@@ -270,8 +270,6 @@ class Tensor(Typed):
                 "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
                 "before doing inplace update."
             )
-        if self._refusal is PART_IS_COPY:
-            raise RuntimeError(PART_IS_COPY)
         if not STATE.grad_enabled:
             return
         if self._refusal is not None and (self._tracked() or new._tracked() or CUSTOM_VIEW in self._refusal):

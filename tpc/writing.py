@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from tpc.autograd.node import Node
     from tpc.tensor import Tensor
 
-PART_IS_COPY = (
-    "the real or imaginary part of a complex tensor is a copy here, and writing it would leave the tensor as it is: clone() the part "
-    "before writing it, or make a new tensor with tpc.complex(real, imag)"
-)
 CUSTOM_VIEW = "This view was created inside a custom Function"
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 NO_GRAD_VIEW = (

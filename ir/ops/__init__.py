@@ -1,5 +1,5 @@
 """Operator definitions, one file per family; importing this package fills the table."""
 
-from tpc.ir.ops import control, elementwise, fft, fusion, host, indexing, linalg, nn, random, reduction, shape
+from tpc.ir.ops import control, elementwise, fft, fusion, host, indexing, linalg, nn, pairs, random, reduction, shape
 
-__all__ = ["control", "elementwise", "fft", "fusion", "host", "indexing", "linalg", "nn", "random", "reduction", "shape"]
+__all__ = ["control", "elementwise", "fft", "fusion", "host", "indexing", "linalg", "nn", "pairs", "random", "reduction", "shape"]

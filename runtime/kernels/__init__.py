@@ -1,5 +1,33 @@
 """Kernels by family: what the operators mean on NumPy arrays. Importing this package fills the table."""
 
-from tpc.runtime.kernels import control, elementwise, error_function, fft, host, indexing, linalg, nn, pooling, random, reduction, shape
+from tpc.runtime.kernels import (
+    control,
+    elementwise,
+    error_function,
+    fft,
+    host,
+    indexing,
+    linalg,
+    nn,
+    pairs,
+    pooling,
+    random,
+    reduction,
+    shape,
+)
 
-__all__ = ["control", "elementwise", "error_function", "fft", "host", "indexing", "linalg", "nn", "pooling", "random", "reduction", "shape"]
+__all__ = [
+    "control",
+    "elementwise",
+    "error_function",
+    "fft",
+    "host",
+    "indexing",
+    "linalg",
+    "nn",
+    "pairs",
+    "pooling",
+    "random",
+    "reduction",
+    "shape",
+]

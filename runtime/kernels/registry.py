@@ -18,6 +18,7 @@ Run: TypeAlias = Callable[..., Any]
 Factory: TypeAlias = Callable[[Op], Run]
 
 _FACTORIES: dict[str, Factory] = {}
+_SHOWN: dict[str, Run] = {}
 
 
 def kernel(*names: str) -> Callable[[Factory], Factory]:
@@ -38,6 +39,11 @@ def ufunc(name: str, run: Run) -> None:
     kernel(name)(lambda op: run)
 
 
+def shown(name: str, run: Run) -> None:
+    """Enters how a user's view shows the array itself, for an op that copies in programs."""
+    _SHOWN[name] = run
+
+
 def has_kernel(name: str) -> bool:
     """Whether an op can be run."""
     import tpc.runtime.kernels  # noqa: F401 - fills the table
@@ -54,7 +60,8 @@ def bind(op: Op) -> Run:
 
 @lru_cache(maxsize=4096)
 def _bound_view(defn: OpDef, attrs: tuple[tuple[str, AttrValue], ...], type: TensorType) -> Run:
-    return bind(Op(defn, (Value(None, 0, type),), dict(attrs), (type,)))
+    run = bind(Op(defn, (Value(None, 0, type),), dict(attrs), (type,)))
+    return _SHOWN.get(defn.name, run)
 
 
 def bind_view(defn: OpDef, attrs: Mapping[str, AttrValue], type: TensorType) -> Run:

@@ -17,6 +17,7 @@ from tests.ops import (  # noqa: F401
     samples_indexing,
     samples_linalg,
     samples_nn,
+    samples_pairs,
     samples_random,
     samples_reduction,
     samples_shape,

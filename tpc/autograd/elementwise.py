@@ -13,8 +13,9 @@ from tpc.functions import elementwise as f
 from tpc.functions.derived import sgn
 from tpc.functions.factories import zeros_of
 from tpc.ir.ops import elementwise as ops
+from tpc.ir.ops import pairs
 from tpc.ir.types import TensorType, is_complex
-from tpc.record import cast
+from tpc.record import cast, record
 from tpc.tensor import Tensor
 
 
@@ -65,7 +66,7 @@ derivative(ops.trunc, x=_nothing)
 derivative(ops.round_, x=_nothing)
 derivative(ops.conj, x=lambda g: _conj(g))
 derivative(ops.real, x=lambda g, x_type: cast(g, x_type.dtype))
-derivative(ops.imag, x=lambda g, x_type: f.mul(cast(g, x_type.dtype), 1j))
+derivative(ops.imag, x=lambda g: record(pairs.complex_, (0.0, g)))
 derivative(ops.copy, x=lambda g: g)
 
 

@@ -276,3 +276,4 @@ def missing() -> list[str]:
 from tpc.batching import fft as _fft  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import host as _host  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import nn as _nn  # noqa: E402, F401 - enters the rules of its family
+from tpc.batching import pairs as _pairs  # noqa: E402, F401 - enters the rules of its family

@@ -112,7 +112,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """abs * exp(i * angle)."""
+    """abs * exp(i * angle), from two tensors of one floating dtype."""
     return complex(e.mul(abs, e.cos(angle)), e.mul(abs, e.sin(angle)), out=out)
 
 

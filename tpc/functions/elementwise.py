@@ -13,8 +13,8 @@ from tpc.ir.opdef import OpDef
 from tpc.ir.ops import elementwise as ops
 from tpc.ir.types import category, is_complex, is_floating
 from tpc.record import SCALARS, cast, common_dtype, promoted, record, scalar_tensor
+from tpc.record import view as view_of
 from tpc.tensor import Tensor
-from tpc.writing import PART_IS_COPY
 
 
 def stored(result: Tensor, out: Tensor | None) -> Tensor:
@@ -268,21 +268,15 @@ def conj(input: Tensor) -> Tensor:
 
 
 def real(input: Tensor) -> Tensor:
-    """Real part; a real tensor is returned as it is."""
-    return _part(record(ops.real, (input,))) if is_complex(input._type.dtype) else input
+    """Real part, a view; a real tensor is returned as it is."""
+    return view_of(input, ops.real, {}) if is_complex(input._type.dtype) else input
 
 
 def imag(input: Tensor) -> Tensor:
-    """Imaginary part. `RuntimeError` for a real tensor."""
+    """Imaginary part, a view. `RuntimeError` for a real tensor."""
     if not is_complex(input._type.dtype):
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return _part(record(ops.imag, (input,)))
-
-
-def _part(x: Tensor) -> Tensor:
-    """A part that PyTorch has as a view: writing it is refused."""
-    x._refusal = PART_IS_COPY
-    return x
+    return view_of(input, ops.imag, {})
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:

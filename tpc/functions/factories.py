@@ -13,7 +13,8 @@ import numpy as np
 from tpc.device import checked_device
 from tpc.dtype import BY_IR, default_dtype, ir_dtype, scalar_dtype
 from tpc.functions.data import array_of, not_supported
-from tpc.functions.elementwise import add, clone, mul, stored
+from tpc.functions.elementwise import clone, stored
+from tpc.ir.ops import pairs
 from tpc.ir.ops import shape as ops
 from tpc.ir.ops.elementwise import copy
 from tpc.ir.types import (
@@ -377,8 +378,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
     if real._type.dtype != imag._type.dtype:
         raise RuntimeError(f"Expected object of scalar type {real.dtype} but got scalar type {imag.dtype} for second argument")
-    kind = complex_dtype(real._type.dtype)
-    return stored(add(cast(real, kind), mul(cast(imag, kind), 1j)), out)
+    return stored(record(pairs.complex_, (real, imag)), out)
 
 
 def legacy_tensor(*args: Any, dtype: Any = None) -> Tensor:

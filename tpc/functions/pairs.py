@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tpc.functions import elementwise as e
 from tpc.functions.elementwise import as_operand, stored
-from tpc.functions.factories import complex
-from tpc.functions.joining import stack
-from tpc.functions.shape import select
+from tpc.ir.ops import pairs as ops
 from tpc.ir.types import is_complex, is_floating
+from tpc.record import view as view_of
+from tpc.strides import layout_of
 from tpc.tensor import Tensor
 
 
@@ -37,16 +37,23 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def view_as_real(input: Tensor) -> Tensor:
-    """Real and imaginary parts as a new last dimension of size 2. A copy: writing to it does not write to the input."""
+    """Real and imaginary parts as a new last dimension of size 2, a view."""
     if not is_complex(input._type.dtype):
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return stack((e.real(input), e.imag(input)), -1)
+    return view_of(input, ops.as_real, {})
 
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Complex numbers from a last dimension of size 2. A copy: writing to it does not write to the input."""
+    """Complex numbers from a last dimension of size 2, a view."""
     if not is_floating(input._type.dtype):
         raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {input.dtype}")
     if not input._type.shape or input._type.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    return complex(select(input, -1, 0), select(input, -1, 1))
+    layout = layout_of(input)
+    if layout.strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if layout.offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    if any(step % 2 for n, step in zip(layout.shape[:-1], layout.strides, strict=False) if n > 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return view_of(input, ops.as_complex, {})

@@ -14,8 +14,9 @@ from tpc.functions.factories import full
 from tpc.functions.gathering import scatter_reduce
 from tpc.functions.indexing import put, take
 from tpc.functions.joining import cat
+from tpc.functions.pairs import view_as_complex, view_as_real
 from tpc.functions.shape import expand, int_list, narrow, reshape, reshaped, sliced
-from tpc.ir.types import category
+from tpc.ir.types import category, is_complex
 from tpc.record import cast
 from tpc.tensor import Tensor, from_array
 
@@ -30,6 +31,8 @@ def _memory(x: Tensor) -> tuple[Tensor, int]:
         return reshape(x, -1), layout_of(x).offset
     base = x._base
     if base is not None and not base._views:
+        if is_complex(base._type.dtype) != is_complex(x._type.dtype):
+            base = view_as_complex(base) if is_complex(x._type.dtype) else view_as_real(base)
         return reshape(base, -1), layout_of(x).offset
     if x._tracked():
         raise RuntimeError("as_strided() of a part of memory that requires grad: use the whole tensor, or contiguous() of the part")
