@@ -28,6 +28,12 @@ def is_available() -> bool:
     return sys.implementation.name == "cpython" and sys.maxsize == 2**63 - 1 and find_spec("llvmlite") is not None
 
 
+def vector_bytes() -> int:
+    """The width of this processor's vectors."""
+    features = _compiler().features
+    return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
+
+
 class _Compiler:
     """LLVM, set up for this processor with its full vector width."""
 
@@ -43,6 +49,7 @@ class _Compiler:
         features = binding.get_host_cpu_features().flatten()
         if "+avx512f" in features:
             features += ",-prefer-256-bit"
+        self.features = features
         self.machine = target.create_target_machine(cpu=self.cpu, features=features, opt=3, reloc="pic", jit=True)
         self.jit = binding.create_lljit_compiler(target.create_target_machine(cpu=self.cpu, features=features, opt=3, jit=True))
         self.fingerprint = "\n".join(

@@ -13,12 +13,17 @@ from tpc.ir.opdef import OpDef, lookup
 from tpc.ir.plan import Place, Plan
 from tpc.ir.program import Op, Program, Value
 from tpc.runtime.native import jit
-from tpc.runtime.native.loops import Emitter, loops_of
+from tpc.runtime.native.loops import Emitter, collapsed, loops_of
 from tpc.runtime.native.nest import COMPOSITES, REDUCTIONS, Describer, Nest, describe, iteration_space, reduced_axes
-from tpc.runtime.native.scalars import REGISTERS, converts, supports
+from tpc.runtime.native.products import Matrix, Product, ProductWriter
+from tpc.runtime.native.scalars import FLOATS, REGISTERS, converts, supports
 
 ROW_BYTES = 1 << 17
 """Row buffers lie on the stack, which has to hold them."""
+SMALL_PRODUCT = 1 << 18
+"""Matrix products of so many multiplications are made here, one after the other; larger ones are a BLAS's business."""
+LONGEST_COLUMN = 4096
+"""Longer columns are added up as NumPy does it."""
 
 
 class Location(NamedTuple):
@@ -32,16 +37,20 @@ class Location(NamedTuple):
 class Part(NamedTuple):
     """One kernel over some memory. `work` is what it costs in all, in units of one streamed addition."""
 
-    nest: Nest
+    kernel: Nest | Product
     operands: tuple[Location, ...]
     work: float
 
     @property
     def range(self) -> int:
-        return loops_of(self.nest).range
+        """How far the kernel's outermost loop goes: what its calls may share."""
+        return self.kernel.range if isinstance(self.kernel, Product) else loops_of(self.kernel).range
 
     def address(self, folder: Path | None) -> int:
-        return jit.address(repr(self.nest), lambda: Emitter(self.nest).text(), folder)
+        return jit.address(repr(self.kernel), self._text, folder)
+
+    def _text(self) -> str:
+        return ProductWriter(self.kernel).text() if isinstance(self.kernel, Product) else Emitter(self.kernel).text()
 
 
 class Memory:
@@ -82,7 +91,58 @@ def parts_of(op: Op, memory: Memory) -> list[Part] | None:
         return _elementwise(op, memory)
     if op.name in REDUCTIONS or op.name in COMPOSITES:
         return _reduction(op, memory)
+    if op.name == "matmul":
+        return _matmul(op, memory)
     return None
+
+
+def _matmul(op: Op, memory: Memory) -> list[Part] | None:
+    """A small product of matrices; NumPy's rules for vectors and batches."""
+    left, right = op.operands
+    out, dtype = op.results[0], op.results[0].type.dtype
+    if dtype not in FLOATS or left.type.rank < 2 or right.type.rank < 2:
+        return None
+    (m, k), n = left.type.shape[-2:], right.type.shape[-1]
+    batch = out.type.shape[:-2]
+    strides = [_batch_strides(v, len(batch), memory) for v in (left, right, out)]
+    axes = collapsed(batch, [s[:-2] for s in strides])
+    if m * n * k > SMALL_PRODUCT or len(axes) > 1:
+        return None
+    count, steps = (axes[0].size, axes[0].strides) if axes else (1, (0, 0, 0))
+    a, b, c = (Matrix(step, *s[-2:]) for step, s in zip(steps, strides, strict=True))
+    product = Product(dtype, count, m, n, k, a, b, c)
+    return _products(product, op, memory)
+
+
+def _batch_strides(value: Value, rank: int, memory: Memory) -> Strides:
+    """Strides over the batch of the result, then those of the matrix."""
+    strides, shape = memory.strides(value), value.type.shape
+    over = tuple(0 if n == 1 else s for n, s in zip(shape[:-2], strides[:-2], strict=True))
+    return (0,) * (rank - len(over)) + over + tuple(strides[-2:])
+
+
+def _column_sum(op: Op, order: Sequence[int], rows: int, out: Strides, memory: Memory) -> list[Part] | None:
+    """A sum or mean over axes that elements next to each other do not lie along."""
+    (x,), dtype = op.operands, op.operands[0].type.dtype
+    if op.name not in ("sum", "mean") or dtype not in FLOATS or op.results[0].type.dtype != dtype:
+        return None
+    shape, strides = [x.type.shape[d] for d in order], [memory.strides(x)[d] for d in order]
+    kept = collapsed(shape[:rows], [tuple(strides[:rows]), out[:rows]])
+    lost = collapsed(shape[rows:], [tuple(strides[rows:])])
+    if len(lost) != 1 or lost[0].size > LONGEST_COLUMN or not 1 <= len(kept) <= 2:
+        return None
+    count, steps = (kept[0].size, kept[0].strides) if len(kept) == 2 else (1, (0, 0))
+    columns = kept[-1]
+    matrices = Matrix(steps[0], lost[0].strides[0], columns.strides[0]), Matrix(steps[1], 0, columns.strides[1])
+    divisor = float(lost[0].size) if op.name == "mean" else 1.0
+    return _products(Product(dtype, count, 1, columns.size, lost[0].size, None, *matrices, divisor), op, memory)
+
+
+def _products(product: Product, op: Op, memory: Memory) -> list[Part] | None:
+    if not product.fits:
+        return None
+    work = product.batches * product.m * product.n * product.k / 8
+    return [Part(product, tuple(map(memory.location, (*op.operands, *op.results))), work)]
 
 
 def _is_supported(op: Op) -> bool:
@@ -152,8 +212,6 @@ def _reduction(op: Op, memory: Memory) -> list[Part] | None:
     order = [d for d in range(x.type.rank) if d not in axes] + list(axes)
     rows = x.type.rank - len(axes)
     strides = memory.strides(x)
-    if axes and rows and strides[order[-1]] > 1 and strides[order[rows - 1]] == 1 and op.name not in COMPOSITES[-2:]:
-        return None
     made = Describer(tuple(x.type.shape[d] for d in order), rows)
     number = made.input(x.type.dtype, tuple(0 if x.type.shape[d] == 1 else strides[d] for d in order), True)
     total = made.reduction(op, number)
@@ -162,5 +220,7 @@ def _reduction(op: Op, memory: Memory) -> list[Part] | None:
         out = tuple(0 if result.type.shape[d] == 1 else written[d] for d in order)
     else:
         out = (*(0 if n == 1 else s for n, s in zip(result.type.shape, written, strict=True)), *(0,) * len(axes))
+    if axes and rows and strides[order[-1]] > 1 and strides[order[rows - 1]] == 1 and op.name not in COMPOSITES[-2:]:
+        return _column_sum(op, order, rows, out, memory)
     nest = made.finish([(total, out)])
     return [_part(nest, op.operands, op.results, memory)] if _is_safe(nest, ()) else None

@@ -60,7 +60,7 @@ class Segments:
     def _share(self, op: Op, part: Part) -> None:
         count = min(self.lowering.threads * PARTS_PER_THREAD, part.range)
         step = -(-part.range // count)
-        if not part.nest.shape or part.range >= LEAST_STEP * count:
+        if part.range >= LEAST_STEP * count:
             step = -(-step // LEAST_STEP) * LEAST_STEP
         calls = [[_Call(part, start, min(start + step, part.range))] for start in range(0, part.range, step)]
         self._line(calls, True, op)

@@ -46,12 +46,15 @@ class Writer:
         return str(self.module)
 
     @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1) -> Iterator[ir.Value]:
-        """A loop whose body is written in the block; it does nothing for an empty range."""
+    def loop(self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1, empty: bool = True) -> Iterator[ir.Value]:
+        """A loop whose body is written in the block. What the body makes may be used after it where no range is `empty`."""
         b = self.b
         body, end = b.append_basic_block("loop"), b.append_basic_block("end")
         before = b.block
-        b.cbranch(b.icmp_signed("<", start, stop), body, end)
+        if empty:
+            b.cbranch(b.icmp_signed("<", start, stop), body, end)
+        else:
+            b.branch(body)
         b.position_at_end(body)
         index = b.phi(I64, "i")
         index.add_incoming(start, before)

@@ -1,0 +1,80 @@
+"""What native code computes, against NumPy."""
+
+import numpy as np
+import pytest
+
+from tpc.ir.parser import parse_program
+from tpc.runtime.executable import Executable
+from tpc.runtime.interpreter import interpret
+from tpc.runtime.native.jit import is_available
+
+pytestmark = pytest.mark.skipif(not is_available(), reason="needs llvmlite")
+
+
+def run(text, *arrays, threads=2):
+    """What native code and the interpreter make of a program, and the lines that NumPy still runs."""
+    program = parse_program(text)
+    executable = Executable(program, native=True, threads=threads)
+    lines = [line for line in executable.code.lines if not line.startswith("return") and "is not None: failed" not in line]
+    return executable.run(arrays), interpret(program, arrays), lines
+
+
+def calls(lines):
+    """Those of the lines that run a kernel of NumPy."""
+    return [line for line in lines if line.startswith("k") and "(" in line.split()[0]]
+
+
+def agree(got, want, rtol=2e-6):
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * max(1, np.abs(b).max(initial=0)))
+
+
+def numbers(*shape, dtype="f4", seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 1, 1), (1, 7, 5), (8, 16, 16), (16, 8, 16), (7, 3, 33), (13, 31, 100), (64, 2, 9), (3, 64, 70), (33, 17, 1)]
+)
+@pytest.mark.parametrize("transposed", [(), (0,), (1,), (0, 1)])
+def test_small_products(dtype, m, k, n, transposed):
+    kind = {"f32": "f4", "f64": "f8"}[dtype]
+    wanted = [(m, k), (k, n)]
+    given = [s[::-1] if i in transposed else s for i, s in enumerate(wanted)]
+    views = [f"%t{i} = permute %i{i} {{dims=[1,0]}} : {dtype}[{wanted[i][0]},{wanted[i][1]}]\n" for i in transposed]
+    names = [f"%t{i}" if i in transposed else f"%i{i}" for i in (0, 1)]
+    inputs = ", ".join(f"%i{i}: {dtype}[{a},{b}]" for i, (a, b) in enumerate(given))
+    product = f"%y = matmul {names[0]}, {names[1]} : {dtype}[{m},{n}]\n"
+    arrays = [numbers(*s, dtype=kind, seed=i) for i, s in enumerate(given)]
+    got, want, lines = run(f"program @p ({inputs}) -> ({dtype}[{m},{n}]) {{\n{''.join(views)}{product}return %y\n}}", *arrays)
+    assert not calls(lines)
+    agree(got, want, 3e-6 if dtype == "f32" else 1e-14)
+
+
+@pytest.mark.parametrize("batch", ["8,3", "24"])
+def test_batches_of_products(batch):
+    text = f"program @p (%x: f32[{batch},5,7], %w: f32[7,4]) -> (f32[{batch},5,4]) {{\n%y = matmul %x, %w : f32[{batch},5,4]\nreturn %y\n}}"
+    got, want, lines = run(text, numbers(*map(int, batch.split(",")), 5, 7), numbers(7, 4, seed=1))
+    assert not calls(lines)
+    agree(got, want)
+
+
+COLUMNS = """
+program @p (%x: f32[{shape}]) -> (f32[{result}]) {{
+  %y = {op} %x {{dims=[{dims}], keepdim={keep}}} : f32[{result}]
+  return %y
+}}"""
+
+
+@pytest.mark.parametrize("op", ["sum", "mean"])
+@pytest.mark.parametrize(
+    ("shape", "dims", "kept", "lost"),
+    [("8,16", "0", "1,16", "16"), ("5,6,70", "0,1", "1,1,70", "70"), ("5,6,7", "1", "5,1,7", "5,7"), ("3,300", "0", "1,300", "300")],
+)
+def test_sums_down_columns(op, shape, dims, kept, lost):
+    for keep, result in (("true", kept), ("false", lost)):
+        text = COLUMNS.format(shape=shape, op=op, dims=dims, keep=keep, result=result)
+        got, want, lines = run(text, numbers(*map(int, shape.split(","))))
+        assert not calls(lines)
+        agree(got, want)
