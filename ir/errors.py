@@ -15,6 +15,10 @@ class DtypeError(TypeRuleError, NotImplementedError):
     """An operator is not there for that dtype."""
 
 
+class LinAlgError(TpcError, RuntimeError):
+    """A matrix has not what an algorithm needs: it is singular, not positive-definite, or the iteration does not converge."""
+
+
 class VerifyError(TpcError, ValueError):
     """A program breaks a rule of the IR."""
 

@@ -46,6 +46,9 @@ METHODS = """
     cummax cummin logcumsumexp quantile nanquantile mode histc histogram cov corrcoef unique unique_consecutive as_strided
     as_strided_scatter index_reduce fmax fmin unsafe_chunk unsafe_split narrow_copy
 
+    cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
+
+
     new_empty new_full new_ones new_tensor new_zeros
 """
 """Methods that are the function of the same name, the tensor as its first argument."""

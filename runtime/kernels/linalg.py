@@ -1,14 +1,18 @@
-"""Linear algebra."""
+"""Linear algebra: products here, solvers and decompositions on `numpy.linalg`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tpc.ir.errors import LinAlgError
 from tpc.ir.program import Op
 from tpc.runtime.kernels.elementwise import copied
 from tpc.runtime.kernels.registry import Run, kernel
+
+Made = Callable[..., tuple[Any, ...]]
 
 
 @kernel("matmul")
@@ -23,3 +27,272 @@ def _(op: Op) -> Run:
         # The same BLAS calls by a shorter way: a microsecond less, and BLAS also where one size is 1.
         return np.dot
     return np.matmul
+
+
+# --- what they share ----------------------------------------------------------------------------
+
+
+def results(name: str) -> Callable[[Callable[[Op], Made]], None]:
+    """Enters a kernel from a factory of functions that return all results as new arrays."""
+
+    def enter(factory: Callable[[Op], Made]) -> None:
+        @kernel(name)
+        def _(op: Op) -> Run:
+            make, types = factory(op), [t.numpy_dtype for t in op.types]
+            single = len(types) == 1
+
+            def run(*operands: np.ndarray | None, out: Any = None) -> Any:
+                if len(operands) > count:
+                    *operands, out = operands  # type: ignore[assignment]
+                with np.errstate(all="ignore"):
+                    made = [
+                        np.ascontiguousarray(x, t) if np.ndim(x) else np.asarray(x, t) for x, t in zip(make(*operands), types, strict=True)
+                    ]
+                if out is not None:
+                    for x, place in zip(made, (out,) if single else out, strict=True):
+                        np.copyto(place, x)
+                    return out
+                return made[0] if single else tuple(made)
+
+            count = len(op.operands)
+            return run
+
+    return enter
+
+
+def adjoint(a: np.ndarray) -> np.ndarray:
+    """The conjugate transposes."""
+    return np.asarray(np.conj(np.swapaxes(a, -1, -2)))
+
+
+def stack_of(a: np.ndarray) -> np.ndarray:
+    """The matrices in one row."""
+    return a.reshape(-1, *a.shape[-2:])
+
+
+def _one_by_one(a: np.ndarray, work: Callable[[np.ndarray], Any], fault: Callable[[np.ndarray], int]) -> tuple[np.ndarray, np.ndarray]:
+    """`work` on matrix after matrix: results, NaN where it fails, and what `fault` says of those."""
+    matrices = stack_of(a)
+    made, info = np.full_like(matrices, np.nan, order="C"), np.zeros(len(matrices), np.int32)
+    for i, matrix in enumerate(matrices):
+        try:
+            made[i] = work(matrix)
+        except np.linalg.LinAlgError:
+            info[i] = fault(matrix)
+    return made.reshape(a.shape), info.reshape(a.shape[:-2])
+
+
+def refused(name: str, info: np.ndarray, why: Callable[[int], str]) -> LinAlgError:
+    """The error for the first matrix that failed; `why` gets its info."""
+    first = int(np.flatnonzero(info)[0])
+    where = f"(Batch element {first}): " if info.ndim else ""
+    return LinAlgError(f"{name}: {where}{why(int(info.reshape(-1)[first]))}")
+
+
+def no_info(a: np.ndarray) -> np.ndarray:
+    return np.zeros(a.shape[:-2], np.int32)
+
+
+# --- factors and solvers ------------------------------------------------------------------------
+
+
+def zero_pivot(matrix: np.ndarray) -> int:
+    """Which pivot of the elimination of a singular matrix is 0, counted from 1."""
+    a = matrix.copy()
+    n = len(a)
+    for k in range(n):
+        pivot = k + int(np.argmax(np.abs(a[k:, k])))
+        if a[pivot, k] == 0:
+            return k + 1
+        a[[k, pivot]] = a[[pivot, k]]
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
+    return n
+
+
+def _minor(matrix: np.ndarray) -> int:
+    """The order of the first leading minor that is not positive-definite, by bisection."""
+    low, high = 0, len(matrix)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            np.linalg.cholesky(matrix[:middle, :middle])
+            low = middle
+        except np.linalg.LinAlgError:
+            high = middle
+    return high
+
+
+def _indefinite(order: int) -> str:
+    return (
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+        f"{order} is not positive-definite)."
+    )
+
+
+def _singular(pivot: int) -> str:
+    return f"The diagonal element {pivot} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+def _checking(op: Op, name: str, work: Any, fault: Callable[[np.ndarray], int], why: Callable[[int], str]) -> Made:
+    check = bool(op.attrs["check"])
+
+    def run(a: np.ndarray) -> tuple[Any, ...]:
+        try:
+            return work(a), no_info(a)
+        except np.linalg.LinAlgError:
+            made, info = _one_by_one(a, work, fault)
+        if check and info.any():
+            raise refused(name, info, why)
+        return made, info
+
+    return run
+
+
+@results("cholesky")
+def _(op: Op) -> Made:
+    return _checking(op, "linalg.cholesky", np.linalg.cholesky, _minor, _indefinite)
+
+
+@results("inv")
+def _(op: Op) -> Made:
+    return _checking(op, "linalg.inv", np.linalg.inv, zero_pivot, _singular)
+
+
+@results("solve")
+def _(op: Op) -> Made:
+    check = bool(op.attrs["check"])
+
+    def run(a: np.ndarray, b: np.ndarray) -> tuple[Any, ...]:
+        # NumPy 1 takes a b of one axis less for a stack of vectors
+        b = b.reshape((1,) * (a.ndim - b.ndim) + b.shape)
+        try:
+            return np.linalg.solve(a, b), no_info(a)
+        except np.linalg.LinAlgError:
+            _, info = _one_by_one(a, np.linalg.inv, zero_pivot)
+        if check:
+            raise refused("torch.linalg.solve", info, lambda pivot: "The solver failed because the input matrix is singular.")
+        good = np.where((info == 0)[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
+        return np.where((info == 0)[..., None, None], np.linalg.solve(good, b), np.nan), info
+
+    return run
+
+
+BLOCK = 64
+"""Triangles up to this size are solved at once: LAPACK's elimination finds nothing to do in an upper triangle and substitutes."""
+
+
+def substituted(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """X of A X = B for upper triangular A, whose lower triangle holds zeros: halves by halves."""
+    n = a.shape[-1]
+    if n <= BLOCK:
+        try:
+            return np.asarray(np.linalg.solve(a, b))
+        except np.linalg.LinAlgError:
+            return _row_by_row(a, b)
+    half = n // 2
+    low = substituted(a[..., half:, half:], b[..., half:, :])
+    high = substituted(a[..., :half, :half], b[..., :half, :] - a[..., :half, half:] @ low)
+    return np.concatenate([np.broadcast_to(high, (*low.shape[:-2], *high.shape[-2:])), low], -2)
+
+
+def _row_by_row(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The same where a diagonal element is 0: infinities and NaN come out where they belong."""
+    x = np.array(np.broadcast_to(b, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])))
+    for i in reversed(range(a.shape[-1])):
+        x[..., i, :] /= a[..., i, i, None]
+        x[..., :i, :] -= a[..., :i, i, None] * x[..., i, None, :]
+    return x
+
+
+def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool = False) -> np.ndarray:
+    """X of A X = B, where one triangle of A counts."""
+    # a lower triangle is an upper one seen from its last corner
+    a = np.triu(a if upper else a[..., ::-1, ::-1])
+    if unit:
+        diagonal = np.arange(a.shape[-1])
+        a[..., diagonal, diagonal] = 1
+    b = b.reshape((1,) * (a.ndim - b.ndim) + b.shape)
+    return substituted(a, b) if upper else substituted(a, b[..., ::-1, :])[..., ::-1, :]
+
+
+@results("solve_triangular")
+def _(op: Op) -> Made:
+    upper, unit = bool(op.attrs["upper"]), bool(op.attrs["unitriangular"])
+    return lambda a, b: (triangular(a, b, upper, unit),)
+
+
+@results("cholesky_solve")
+def _(op: Op) -> Made:
+    upper, check = bool(op.attrs["upper"]), bool(op.attrs["check"])
+
+    def run(b: np.ndarray, factor: np.ndarray) -> tuple[Any, ...]:
+        if check and (zeros := np.diagonal(factor, 0, -2, -1) == 0).any():
+            raise refused("cholesky_inverse", np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0), _singular)
+        first, second = (adjoint(factor), factor) if upper else (factor, adjoint(factor))
+        return (triangular(second, triangular(first, b, False), True),)
+
+    return run
+
+
+# --- determinants -------------------------------------------------------------------------------
+
+
+def products_of_others(s: np.ndarray, *others: int) -> np.ndarray:
+    """For each element of the last axis of s the product of all elements but it and `others`."""
+    kept = ~np.eye(s.shape[-1], dtype=bool)
+    kept[:, others] = False
+    return np.asarray(np.prod(np.where(kept, s[..., None, :], 1), -1))
+
+
+def _unitary_det(u: np.ndarray, vh: np.ndarray) -> Any:
+    return (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+
+
+def cofactors(a: np.ndarray) -> np.ndarray:
+    """det(A) A^-T: by the inverse where that is accurate, else by singular values, of which some may be 0."""
+    try:
+        inverse = np.linalg.inv(a)
+        with np.errstate(all="ignore"):
+            condition = np.max(np.linalg.norm(a, axis=(-2, -1)) * np.linalg.norm(inverse, axis=(-2, -1)), initial=0)
+            if condition < np.finfo(a.dtype).eps ** -0.25:
+                return np.asarray(np.linalg.det(a)[..., None, None] * np.swapaxes(inverse, -1, -2))
+    except np.linalg.LinAlgError:
+        pass
+    u, s, vh = np.linalg.svd(a)
+    return np.asarray(_unitary_det(u, vh) * ((np.conj(u) * products_of_others(s)[..., None, :]) @ np.conj(vh)))
+
+
+@results("det")
+def _(op: Op) -> Made:
+    return lambda a: (np.linalg.det(a),)
+
+
+@results("slogdet")
+def _(op: Op) -> Made:
+    return lambda a: tuple(np.linalg.slogdet(a))
+
+
+@results("cofactor")
+def _(op: Op) -> Made:
+    return lambda a: (cofactors(a),)
+
+
+@results("cofactor_derivative")
+def _(op: Op) -> Made:
+    """In the bases of A = U S V^H the determinant of S + M is to second order in M the sum over i < j of
+    (M_ii M_jj - M_ij M_ji) times the product of all other singular values: that is differentiated once by M.
+    """
+
+    def run(a: np.ndarray, h: np.ndarray) -> tuple[Any, ...]:
+        u, s, vh = np.linalg.svd(a)
+        m = adjoint(u) @ h @ adjoint(vh)
+        inner, diagonal = np.empty_like(m), np.diagonal(m, 0, -2, -1)
+        for i in range(s.shape[-1]):
+            others = products_of_others(s, i)
+            others[..., i] = 0
+            inner[..., i, :] = -others * m[..., :, i]
+            inner[..., i, i] = np.sum(others * diagonal, -1)
+        return (_unitary_det(u, vh) * (np.conj(u) @ inner @ np.conj(vh)),)
+
+    return run

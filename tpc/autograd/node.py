@@ -259,9 +259,10 @@ class OpNode(Node):
         out: list[Tensor | None] = [None] * len(self._edges)
         if all(g is None for g in grads):
             return out
-        g = grads[0] if len(grads) == 1 else self._filled(grads)
+        filled: Any = grads[0] if len(grads) == 1 else self._filled(grads)
         given = self._saved()
         for position, formula in self.plan.formulas:
+            g = grads if formula.takes_none else filled
             got = formula.function(g, *[given[n] if n in given else self._given(n) for n in formula.names])
             if formula.variadic:
                 out[position:] = [x if e is not None else None for x, e in zip(got, self._edges[position:], strict=True)]

@@ -1,8 +1,9 @@
 """The table of derivatives. The entries stand in one file per family beside this one.
 
 An entry is `derivative(op, operand=formula, ...)`. A formula's first parameter is the gradient `g` of the result (a list, for several
-results); the others say by name what it needs: an operand (saved for backward; a Python scalar where the user gave one), `y` the
-result (saved), `<operand>_type` a type (not saved), or an attribute. Formulas are written with public functions, so what they do
+results; called `grads`, it has None instead of zeros where no gradient arrives); the others say by name what it needs: an operand
+(saved for backward; a Python scalar where the user gave one), `y` the result (saved; of several the first, `y1` and `y2` the next),
+`<operand>_type` a type (not saved), or an attribute. Formulas are written with public functions, so what they do
 is recorded and differentiable. The engine sums a gradient down to a broadcast operand's shape.
 """
 
@@ -28,6 +29,8 @@ class Formula:
     names: tuple[str, ...]
     saves: tuple[str, ...]
     variadic: bool = False
+    takes_none: bool = False
+    """Whether it tells results without gradient from those whose gradient is zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class Plan:
     formulas: tuple[tuple[int, Formula], ...]
     """(operand position, formula)."""
     saves: tuple[tuple[str, int], ...]
-    """(name, operand position): a tensor to save; position `RESULT` is the result, one from `REST` on all operands from there."""
+    """(name, operand position): a tensor to save; negative positions are in `RESULTS`, one from `REST` on is all operands from there."""
     names: tuple[str, ...]
     variadic: bool
 
@@ -49,7 +52,8 @@ class Plan:
         return types[position]
 
 
-RESULT = -1
+RESULTS = {"y": -1, "y1": -2, "y2": -3}
+"""Results by what formulas call them: result i has position -1 - i."""
 REST = 1 << 16
 
 
@@ -77,7 +81,7 @@ class Rule:
         saves: dict[str, int] = {}
         for _, formula in formulas:
             for name in formula.saves:
-                position = RESULT if name == "y" else self.names.index(name)
+                position = RESULTS[name] if name in RESULTS else self.names.index(name)
                 saves[name] = position + REST if self.variadic and position == len(self.names) - 1 else position
         return Plan(formulas, tuple(saves.items()), self.names, self.variadic)
 
@@ -94,6 +98,19 @@ _TORCH_NAMES = {
     "index": "Index",
     "copy": "Clone",
     "cast": "ToCopy",
+    "cholesky": "LinalgCholeskyEx",
+    "inv": "LinalgInvEx",
+    "solve": "LinalgSolveEx",
+    "solve_triangular": "LinalgSolveTriangular",
+    "det": "LinalgDet",
+    "slogdet": "LinalgSlogdet",
+    "qr": "LinalgQr",
+    "eigh": "LinalgEigh",
+    "eig": "LinalgEig",
+    "svd": "LinalgSvd",
+    "lu": "LinalgLuFactorEx",
+    "pinv": "LinalgPinv",
+    "matrix_exp": "LinalgMatrixExp",
     "fft_c2c": "FftC2C",
     "fft_r2c": "FftR2C",
     "fft_c2r": "FftC2R",
@@ -122,12 +139,14 @@ def derivative(defn: OpDef, when: Callable[[Mapping[str, AttrValue]], bool] | No
     names = tuple(n.lstrip("*") for n in defn.operands)
     entries = {}
     for operand, function in formulas.items():
-        parameters = tuple(inspect.signature(function).parameters)[1:]
+        first, *rest = inspect.signature(function).parameters
+        parameters = tuple(rest)
         for n in parameters:
-            if n not in names and n not in defn.attrs and n != "y" and n.removesuffix("_type") not in names:
+            if n not in names and n not in defn.attrs and n not in RESULTS and n.removesuffix("_type") not in names:
                 raise ValueError(f"{defn.name}: its formula for {operand} asks for {n!r}, which is neither operand nor attribute")
         is_rest = variadic and operand == names[-1]
-        entries[names.index(operand)] = Formula(function, parameters, tuple(n for n in parameters if n in names or n == "y"), is_rest)
+        saves = tuple(n for n in parameters if n in names or n in RESULTS)
+        entries[names.index(operand)] = Formula(function, parameters, saves, is_rest, first == "grads")
     rules.append(Rule(entries, type(node_name(defn.name), (OpNode,), {}), names, variadic, when))
 
 
@@ -172,8 +191,8 @@ def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValu
 
 
 def _save(position: int, operands: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    if position == RESULT:
-        return SavedTensor(outputs[0], True, 0)
+    if position < 0:
+        return SavedTensor(outputs[-1 - position], True, -1 - position)
     if position >= REST:
         return tuple(_save(i, operands, outputs) for i in range(position - REST, len(operands)))
     operand = operands[position]

@@ -13,7 +13,7 @@ from typing import Any
 
 from tpc.autograd.backward import grad
 from tpc.autograd.engine import expands
-from tpc.autograd.rules import NOT_DIFFERENTIABLE, REST, RESULT, Plan, rule_for
+from tpc.autograd.rules import NOT_DIFFERENTIABLE, REST, Plan, rule_for
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import is_complex, is_differentiable
 from tpc.recording import Recorded
@@ -120,8 +120,8 @@ def _pulled_back(
 
 
 def _given(position: int, operands: Sequence[Any], outputs: Sequence[Tensor]) -> Any:
-    if position == RESULT:
-        return outputs[0]
+    if position < 0:
+        return outputs[-1 - position]
     if position >= REST:
         return tuple(_given(i, operands, outputs) for i in range(position - REST, len(operands)))
     operand = operands[position]

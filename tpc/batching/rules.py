@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tpc.ir.opdef import AttrValue, OpDef, all_ops
-from tpc.ir.ops import indexing, linalg, reduction, shape
+from tpc.ir.ops import indexing, reduction, shape
 from tpc.record import record_typed as record
 from tpc.recording import Recorded
 from tpc.tensor import Tensor
@@ -155,15 +155,6 @@ def _scatter_view(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: 
     return record(defn, [expanded(x, f, batch) for x, f in zip(xs, flags, strict=True)], view_attrs(defn, attrs, batch))
 
 
-# --- products -----------------------------------------------------------------------------------
-
-
-@batching(linalg.matmul)
-def _matmul(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
-    rank = max(_rank(x, f) for x, f in zip(xs, flags, strict=True))
-    return record(defn, [aligned(x, f, rank) for x, f in zip(xs, flags, strict=True)], attrs)
-
-
 # --- indexing -----------------------------------------------------------------------------------
 
 
@@ -275,5 +266,6 @@ def missing() -> list[str]:
 
 from tpc.batching import fft as _fft  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import host as _host  # noqa: E402, F401 - enters the rules of its family
+from tpc.batching import linalg as _linalg  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import nn as _nn  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import pairs as _pairs  # noqa: E402, F401 - enters the rules of its family

@@ -29,6 +29,7 @@ from tpc.functions import (
     scans,
     searching,
     shape,
+    solvers,
     statistics,
 )
 from tpc.functions.dims import numpy_spelling
@@ -47,6 +48,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     masks,
     linalg,
     einsum,
+    solvers,
     random,
     factories,
     scans,
@@ -95,6 +97,8 @@ PUBLIC = """
     gradient fill unsafe_chunk unsafe_split narrow_copy fmax fmin conj_physical view_as_real view_as_complex
 """
 """Functions that users find as `tpc.<name>`."""
+
+    cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
 
 
 def public() -> dict[str, Callable[..., Any]]:
