@@ -25,6 +25,7 @@ from tpc import (
     optim,
     random,
     safetensors,
+    special,
     testing,
     utils,
     version,

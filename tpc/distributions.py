@@ -8,11 +8,11 @@ from typing import Any
 
 from tpc.autograd.grad_mode import no_grad
 from tpc.functions import elementwise as e
-from tpc.functions.derived import xlogy
 from tpc.functions.factories import tensor, zeros
 from tpc.functions.random import multinomial, rand, randn
 from tpc.functions.reduction import log_softmax, picked, softmax, sum
 from tpc.functions.shape import broadcast_tensors, expand, reshape, unsqueeze
+from tpc.functions.special import xlogy
 from tpc.record import cast
 from tpc.tensor import Tensor
 

@@ -10,7 +10,7 @@ import numpy as np
 from tpc import conversions, inplace, legacy, numpy_protocol
 from tpc.autograd import graph
 from tpc.autograd.grad_dtype import get_grad_dtype, set_grad_dtype
-from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape
+from tpc.functions import elementwise, factories, indexing, linalg, random, reduction, shape, special
 from tpc.functions.catalogue import find
 from tpc.ir.types import category
 from tpc.printing import text_of
@@ -48,13 +48,14 @@ METHODS = """
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
 
+    conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma
 
     new_empty new_full new_ones new_tensor new_zeros
 """
 """Methods that are the function of the same name, the tensor as its first argument."""
 
 IN_PLACE = """
-    arccosh arcsinh arctanh arctan2
+    arccosh arcsinh arctanh arctan2 conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma
     abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
     bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf
     erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp less
@@ -72,7 +73,7 @@ ALSO_FUNCTIONS = """
     abs_ acos_ asin_ atan_ ceil_ clamp_ clamp_max_ clamp_min_ cos_ cosh_ deg2rad_ erf_ erfc_ exp_ exp2_ expm1_ fill_ fix_ floor_ frac_
     ldexp_ log_ log10_ log1p_ log2_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_
     sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asinh_ atanh_ clip_ detach_
-    index_put_ resize_as_ detach is_conj is_neg is_nonzero is_same_size is_signed is_inference get_device
+    index_put_ resize_as_ detach digamma_ erfinv_ i0_ lgamma_ is_conj is_neg is_nonzero is_same_size is_signed is_inference get_device
 """
 """In-place methods that PyTorch has as functions too: `torch.exp_(x)`."""
 
@@ -299,6 +300,8 @@ OTHERS: dict[str, Any] = {
     "__deepcopy__": conversions.deepcopy,
     "__reduce_ex__": conversions.reduced,
     "backward": _backward,
+    "polygamma": special.polygamma_of,
+    "polygamma_": inplace.in_place_form(special.polygamma_of),
     "where": lambda x, condition, other: elementwise.where(condition, x, other),
     "new": _new,
     "register_hook": graph.register_hook,

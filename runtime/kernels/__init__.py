@@ -14,6 +14,7 @@ from tpc.runtime.kernels import (
     random,
     reduction,
     shape,
+    special,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "random",
     "reduction",
     "shape",
+    "special",
 ]

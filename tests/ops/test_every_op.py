@@ -21,6 +21,7 @@ from tests.ops import (  # noqa: F401
     samples_random,
     samples_reduction,
     samples_shape,
+    samples_special,
 )
 from tests.ops.sample import SAMPLES, Sample
 from tpc.ir.compare import same_program

@@ -30,6 +30,7 @@ from tpc.functions import (
     searching,
     shape,
     solvers,
+    special,
     statistics,
 )
 from tpc.functions.dims import numpy_spelling
@@ -47,8 +48,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     indexing,
     masks,
     linalg,
-    einsum,
     solvers,
+    einsum,
     random,
     factories,
     scans,
@@ -57,6 +58,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     distances,
     regions,
     pairs,
+    special,
 )
 """In the order in which a name is looked for."""
 
@@ -95,10 +97,11 @@ PUBLIC = """
     cummax cummin logcumsumexp trapezoid trapz cumulative_trapezoid quantile nanquantile mode histc histogram cov corrcoef searchsorted
     bucketize isin unique unique_consecutive cdist pdist combinations vander as_strided as_strided_scatter unravel_index index_reduce
     gradient fill unsafe_chunk unsafe_split narrow_copy fmax fmin conj_physical view_as_real view_as_complex
-"""
-"""Functions that users find as `tpc.<name>`."""
+    digamma erfinv i0 igamma igammac lgamma mvlgamma polygamma
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
+"""
+"""Functions that users find as `tpc.<name>`."""
 
 
 def public() -> dict[str, Callable[..., Any]]:

@@ -17,61 +17,14 @@ from tpc.functions import elementwise as e
 from tpc.functions.elementwise import stored
 from tpc.functions.factories import complex, filled
 from tpc.ir.types import is_complex, is_differentiable, is_floating, tensor_type
-from tpc.record import cast, common_dtype, promoted, scalar_tensor
+from tpc.record import cast, common_dtype, promoted
 from tpc.tensor import Tensor
 
 
 def _float(x: Tensor) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     return x if is_differentiable(x._type.dtype) else cast(x, default_dtype())
-
-
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Inverse hyperbolic cosine."""
-    x = _float(input)
-    above = e.sub(x, 1)
-    return stored(e.log1p(e.add(above, e.mul(e.sqrt(above), e.sqrt(e.add(x, 1))))), out)
-
-
-def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Inverse hyperbolic sine."""
-    x = _float(input)
-    if is_complex(x._type.dtype):
-        return stored(e.log(e.add(x, e.sqrt(e.add(e.square(x), 1)))), out)
-    negative = e.lt(x, 0)
-    size = e.where(negative, e.neg(x), x)
-    large = e.gt(size, 1e10)
-    small = e.where(large, 1, size)
-    # log(x + sqrt(x*x + 1)), in a form that is exact for small x; log(2 * x) for large ones, whose square would overflow
-    found = e.log1p(e.add(small, e.div(e.square(small), e.add(e.sqrt(e.add(e.square(small), 1)), 1))))
-    found = e.where(large, e.add(e.log(e.where(large, size, 1)), math.log(2)), found)
-    found = e.where(negative, e.neg(found), found)
-    return stored(e.where(e.eq(x, 0), x, found), out)  # -0 stays -0
-
-
-def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Inverse hyperbolic tangent."""
-    x = _float(input)
-    return stored(e.mul(e.sub(e.log1p(x), e.log1p(e.neg(x))), 0.5), out)
-
-
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power x."""
-    return stored(e.pow(2.0, _float(input)), out)
-
-
-def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Logarithm to base 2."""
-    return stored(e.div(e.log(input), math.log(2)), out)
-
-
-def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Logarithm to base 10."""
-    return stored(e.div(e.log(input), math.log(10)), out)
-
-
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 - erf(x)."""
-    return stored(e.sub(1, e.erf(input)), out)
 
 
 def _floating(name: str, *operands: Tensor) -> None:
@@ -88,6 +41,8 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0."""
+    if _float(input)._type.dtype == "f16":
+        return stored(cast(sinc(cast(input, "f32")), "f16"), out)
     x = e.mul(_float(input), math.pi)
     zero = e.eq(x, 0)
     safe = e.where(zero, 1, x)
@@ -227,22 +182,6 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return stored(e.mul(input, 180 / math.pi), out)
 
 
-def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), of x brought into [eps, 1 - eps] where `eps` is given."""
-    x = _float(input)
-    if eps is not None:
-        inside = e.logical_and(e.ge(x, eps), e.le(x, 1 - eps))
-        x = e.where(inside, x, e.clamp(x.detach(), eps, 1 - eps))
-    return stored(e.sub(e.log(x), e.log1p(e.neg(x))), out)
-
-
-def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """x * log(y), 0 where x is 0 and y is a number."""
-    x, y = (a if isinstance(a, Tensor) else scalar_tensor(a, common_dtype((input, other))) for a in (input, other))
-    nothing = e.logical_and(e.eq(x.detach(), 0), e.logical_or(e.le(y.detach(), 0), e.isinf(y)))
-    return stored(e.mul(x, e.log(e.where(nothing, 1, y))), out)
-
-
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
     _floating("logaddexp", input, other)
@@ -272,5 +211,3 @@ def nan_to_num(
     found = e.where(e.eq(input, math.inf), float(limits.max) if posinf is None else posinf, found)
     return stored(e.where(e.eq(input, -math.inf), float(limits.min) if neginf is None else neginf, found), out)
 
-
-arccosh, arcsinh, arctanh = acosh, asinh, atanh

@@ -8,10 +8,10 @@ from typing import Any
 
 from tpc.functions import elementwise as e
 from tpc.functions.activations import log_softmax, logsigmoid
-from tpc.functions.derived import xlogy
 from tpc.functions.gathering import gather, index_select
 from tpc.functions.reduction import mean, sum
 from tpc.functions.shape import reshape, squeeze, unsqueeze
+from tpc.functions.special import xlogy
 from tpc.ir.types import is_floating
 from tpc.record import cast
 from tpc.tensor import Tensor
