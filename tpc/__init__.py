@@ -25,6 +25,7 @@ from tpc import (
     optim,
     random,
     safetensors,
+    signal,
     special,
     testing,
     utils,

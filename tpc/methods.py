@@ -48,7 +48,7 @@ METHODS = """
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
 
-    conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma
+    conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma istft stft
 
     new_empty new_full new_ones new_tensor new_zeros
 """

@@ -31,7 +31,9 @@ from tpc.functions import (
     shape,
     solvers,
     special,
+    spectrogram,
     statistics,
+    tapers,
 )
 from tpc.functions.dims import numpy_spelling
 
@@ -59,6 +61,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     regions,
     pairs,
     special,
+    spectrogram,
+    tapers,
 )
 """In the order in which a name is looked for."""
 
@@ -98,6 +102,7 @@ PUBLIC = """
     bucketize isin unique unique_consecutive cdist pdist combinations vander as_strided as_strided_scatter unravel_index index_reduce
     gradient fill unsafe_chunk unsafe_split narrow_copy fmax fmin conj_physical view_as_real view_as_complex
     digamma erfinv i0 igamma igammac lgamma mvlgamma polygamma
+    bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
 """

@@ -1,0 +1,5 @@
+"""`tpc.signal`: what signals are worked on with."""
+
+from tpc.signal import windows
+
+__all__ = ["windows"]
