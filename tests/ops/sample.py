@@ -9,13 +9,15 @@ An operand is an array, or a type with a range (`f32(3, low=0.1)`) for which the
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tpc.ir.opdef import AttrValue, lookup
-from tpc.ir.program import Op, Value
+from tpc.ir.parser import parse_program
+from tpc.ir.program import Op, Program, Value
+from tpc.ir.signature import result_types
 from tpc.ir.types import TensorType, is_complex, is_floating, tensor_type, type_of
 
 
@@ -46,6 +48,7 @@ class Sample:
     name: str
     operands: tuple[Drawn | np.ndarray, ...]
     attrs: Mapping[str, AttrValue]
+    bodies: tuple[Program, ...] = ()
 
     def __str__(self) -> str:
         types = ",".join(str(o.type if isinstance(o, Drawn) else type_of(o)) for o in self.operands)
@@ -60,18 +63,17 @@ class Sample:
     def op(self) -> Op:
         """The operator on inputs of these types; `TypeRuleError` where its rule refuses them."""
         defn, types = lookup(self.name), [type_of(a) for a in self.arrays()]
-        inferred = defn.infer(types, self.attrs)
-        results = [inferred] if isinstance(inferred, TensorType) else inferred
-        return Op(defn, [Value(None, 0, t) for t in types], self.attrs, results)
+        results = result_types(defn, types, self.attrs, self.bodies)
+        return Op(defn, [Value(None, 0, t) for t in types], self.attrs, results, bodies=self.bodies)
 
 
 SAMPLES: dict[str, list[Sample]] = {}
 """Filled by the modules `samples_<family>`."""
 
 
-def sample(name: str, /, *operands: Drawn | np.ndarray, **attrs: AttrValue) -> None:
-    """Enters one sample."""
-    SAMPLES.setdefault(name, []).append(Sample(name, operands, attrs))
+def sample(name: str, /, *operands: Drawn | np.ndarray, bodies: Sequence[str] = (), **attrs: AttrValue) -> None:
+    """Enters one sample; `bodies` are texts of programs."""
+    SAMPLES.setdefault(name, []).append(Sample(name, operands, attrs, tuple(parse_program(text) for text in bodies)))
 
 
 def f16(*shape: int, low: float = -2.0, high: float = 2.0) -> Drawn:

@@ -11,12 +11,14 @@ import pytest
 
 import tpc.ir.ops
 from tests.ops import (  # noqa: F401
+    samples_control,
     samples_elementwise,
     samples_fft,
     samples_host,
     samples_indexing,
     samples_linalg,
     samples_nn,
+    samples_numbers,
     samples_pairs,
     samples_random,
     samples_reduction,
