@@ -19,12 +19,17 @@ class detect_anomaly(Switch):  # noqa: N801 - PyTorch's spelling
     """Within the block, a backward that raises shows where its forward was called, and one that gives NaN raises (`check_nan`)."""
 
     def __init__(self, check_nan: bool = True) -> None:
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
         self.check_nan = check_nan
         self.outer: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
         self.outer.append((STATE.anomaly, STATE.anomaly_check_nan))
-        STATE.anomaly, STATE.anomaly_check_nan = True, self.check_nan
+        _switch(True, self.check_nan)
 
     def __exit__(self, *exc: object) -> None:
         STATE.anomaly, STATE.anomaly_check_nan = self.outer.pop()
@@ -38,13 +43,21 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's spelling
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.outer = STATE.anomaly, STATE.anomaly_check_nan
-        STATE.anomaly, STATE.anomaly_check_nan = mode, check_nan
+        _switch(mode, check_nan)
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *exc: object) -> None:
         STATE.anomaly, STATE.anomaly_check_nan = self.outer
+
+
+def _switch(mode: bool, check_nan: bool) -> None:
+    from tpc.tracing import Untraceable
+
+    if mode and STATE.trace is not None:
+        raise Untraceable("anomaly mode looks at every gradient as it is computed; it can only run in deferred mode")
+    STATE.anomaly, STATE.anomaly_check_nan = mode, check_nan
 
 
 def is_anomaly_enabled() -> bool:
@@ -57,11 +70,14 @@ def is_anomaly_check_nan_enabled() -> bool:
     return STATE.anomaly_check_nan
 
 
-def forward_traceback() -> str:
-    """Where the node being made is called from, for later messages."""
+def note(node: Node) -> None:
+    """Keeps where a node is made, and the node whose backward makes it, for later messages."""
     import traceback
 
-    return "".join(f for f in traceback.format_stack()[:-1] if not _is_ours(f))
+    from tpc.autograd.engine import running_node
+
+    node.__dict__["_made_at"] = "".join(f for f in traceback.format_stack()[:-2] if not _is_ours(f))
+    node.__dict__["_made_by"] = running_node()
 
 
 def _is_ours(frame: str) -> bool:
@@ -71,18 +87,18 @@ def _is_ours(frame: str) -> bool:
 
 
 def explain(node: Node) -> None:
-    """Warns where the forward of a node that failed was called."""
-    made = node.__dict__.get("_made_at")
-    warnings.warn(
-        f"Error detected in {node._described()}. "
-        + (
-            f"Traceback of forward call that caused the error:\n{made}"
-            if made
-            else "No forward pass information available: it ran outside of anomaly mode."
-        ),
-        UserWarning,
-        stacklevel=2,
-    )
+    """Warns where the forward of a node that failed was called, and that of the nodes whose backward was its forward."""
+    cause: Node | None = node
+    while cause is not None:
+        made = cause.__dict__.get("_made_at")
+        what, call = (
+            (f"Error detected in {cause._described()}.", "forward call that caused the error")
+            if cause is node
+            else (f"\n\nPrevious calculation was induced by {cause._described()}.", "forward call that induced the previous calculation")
+        )
+        known = f"Traceback of {call}:\n{made}" if made else "No forward pass information available: it ran outside of anomaly mode."
+        warnings.warn(f"{what} {known}", UserWarning, stacklevel=2)
+        cause = cause.__dict__.get("_made_by")
 
 
 def check_nan(node: Node, sent: Any) -> None:

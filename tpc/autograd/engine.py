@@ -150,6 +150,7 @@ class Pass:
 
 def _watched(node: Node, grads: Grads) -> list[Tensor | None]:
     """Runs a node in anomaly mode."""
+    _running.nodes.append(node)
     try:
         sent = validated(node, node._run(grads))
         if STATE.anomaly_check_nan:
@@ -157,12 +158,16 @@ def _watched(node: Node, grads: Grads) -> list[Tensor | None]:
     except Exception:
         anomaly_mode.explain(node)
         raise
+    finally:
+        _running.nodes.pop()
     return sent
 
 
 class _Running(threading.local):
     def __init__(self) -> None:
         self.passes: list[Pass] = []
+        self.nodes: list[Node] = []
+        """Those that run in anomaly mode."""
 
 
 _running = _Running()
@@ -171,6 +176,11 @@ _running = _Running()
 def running_pass() -> Pass:
     """The innermost pass that runs in this thread."""
     return _running.passes[-1]
+
+
+def running_node() -> Node | None:
+    """The innermost node that runs in this thread in anomaly mode."""
+    return _running.nodes[-1] if _running.nodes else None
 
 
 def _on_a_path(order: Sequence[Node], captures: set[Node], leaves: set[Node]) -> set[Node]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tpc.autograd import forward_ad
 from tpc.autograd.backward import grad
+from tpc.autograd.node import Grads, Node
 from tpc.ir.types import is_complex, is_differentiable
 from tpc.tensor import Tensor, from_array
 from tpc.tree import leaves
@@ -18,6 +19,13 @@ from tpc.tree import leaves
 
 class GradcheckError(RuntimeError):
     """A derivative does not hold."""
+
+
+class _Undefined(Node):
+    """Stands behind an output whose gradient is to be None."""
+
+    def _run(self, grads: Grads) -> Sequence[Any]:
+        return [None]
 
 
 @dataclass(frozen=True)
@@ -50,14 +58,23 @@ def gradcheck(
     """Whether the derivatives of `func` at `inputs` agree with (f(x + eps) - f(x - eps)) / (2 eps).
 
     Every input that requires grad is checked against every output. `ValueError` where none does; `GradcheckError` (or False, without
-    `raise_exception`) where a derivative is wrong, differs between two runs, or cannot be taken.
+    `raise_exception`) where a derivative is wrong, differs between two runs, or does not cope with gradients that are None; what
+    `func` and its derivatives raise comes out.
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     options = _Options(eps, atol, rtol, nondet_tol, fast_mode)
     try:
         check = _Check(func, inputs if isinstance(inputs, (tuple, list)) else (inputs,), options)
-        check.validate(check_forward_ad)
+        check.validate()
         if check_forward_ad:
             check.forward()
+            if check_batched_forward_grad:
+                check.batched_forward()
         if check_backward_ad:
             check.backward(check_grad_dtypes)
             if check_undefined_grad:
@@ -144,11 +161,9 @@ class _Check:
         self.checked = [x for x in leaves(list(inputs)) if _is_checked(x)]
         self.rng = np.random.default_rng(0)
 
-    def validate(self, forward: bool) -> None:
+    def validate(self) -> None:
         if not self.checked:
-            raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
-            )
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
         for i, x in enumerate(self.checked):
             if x._type.dtype not in ("f64", "c128"):
                 warnings.warn(
@@ -157,6 +172,12 @@ class _Check:
                     "inputs are not of double precision floating point or complex.",
                     UserWarning,
                     stacklevel=4,
+                )
+        for i, x in enumerate(self.inputs):
+            if _is_checked(x) and any(size > 1 and stride == 0 for size, stride in zip(x._type.shape, x.stride(), strict=True)):
+                raise RuntimeError(
+                    f"The {i}th input has a dimension with stride 0. gradcheck moves single elements, so that inputs must not overlap: "
+                    "call .contiguous() on it first."
                 )
         if any(not isinstance(o, Tensor) for o in self._all(self.func(*self.inputs))):
             raise ValueError("Expected func's outputs to be Tensors")
@@ -228,7 +249,7 @@ class _Check:
                         f"{self.o.nondet_tol}. "
                         f"(output {j}, input {i})"
                     )
-                self._compare(self.numeric(x, self._position(output, outputs, j)), analytic, x, output, i, j, "analytical")
+                self._compare(self.numeric(x, self._position(output, outputs, j)), analytic, i, j, "Jacobian mismatch")
 
     def _position(self, output: Tensor, tracked: Sequence[Tensor], j: int) -> int:
         """The number of a tracked output among all differentiable ones."""
@@ -251,18 +272,15 @@ class _Check:
         return _as_rows(np.array(columns), output, x)
 
     def undefined(self) -> None:
-        """Backward must cope with gradients that are None, and treat them as zeros."""
-        outputs = self.outputs()
-        if len(outputs) < 2:
-            return
-        for output in outputs:
-            got = grad(
-                [output],
-                self.checked,
-                [from_array(np.zeros(output._type.shape, output._type.numpy_dtype))],
-                retain_graph=True,
-                allow_unused=True,
-            )
+        """Backward must cope with gradients that are None, and treat them as zeros: all of them, and each alone."""
+        count = len(self.outputs())
+        for missing in [range(count), *([k] for k in range(count) if count > 1)]:
+            outputs = [_without_gradient(o) if k in missing else o for k, o in enumerate(self.outputs())]
+            zeros = [from_array(np.zeros(o._type.shape, o._type.numpy_dtype)) for o in outputs]
+            try:
+                got = grad(outputs, self.checked, zeros, allow_unused=True)
+            except RuntimeError as error:
+                raise GradcheckError(f"Expected backward function to handle undefined output grads: {error}") from error
             if any(g is not None and np.abs(g._array()).max(initial=0) > 0 for g in got):
                 raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero.")
 
@@ -294,7 +312,26 @@ class _Check:
         for i, x in enumerate(self.checked):
             columns = self._pushed(x)
             for j, analytic in enumerate(columns):
-                self._compare(self.numeric(x, j), analytic, x, None, i, j, "analytical (forward mode)")
+                self._compare(self.numeric(x, j), analytic, i, j, "Jacobian computed with forward mode mismatch")
+
+    def batched_forward(self) -> None:
+        """Forward mode under vmap must give what it gives one by one."""
+        from tpc.func.vmap import vmap
+
+        for x in self.checked:
+            tangents = from_array(self.rng.standard_normal((2, *x._type.shape)).astype(x._type.numpy_dtype))
+
+            def push(t: Any, x: Tensor = x) -> tuple[Any, ...]:
+                return tuple(p * 0 if t is None else t for p, t in self._dual(x, t))
+
+            try:
+                together = vmap(push)(tangents)
+            except RuntimeError as error:
+                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+            for k in range(2):
+                for whole, one in zip(together, push(tangents.select(0, k)), strict=True):
+                    if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
+                        raise GradcheckError("For output of vmap over forward mode, got values that differ from those one by one")
 
     def _pushed(self, x: Tensor) -> list[np.ndarray]:
         units: list[complex] = [1.0, 1j] if is_complex(x._type.dtype) else [1.0]
@@ -307,22 +344,34 @@ class _Check:
         return [np.array(column) for column in zip(*rows, strict=True)]
 
     def _push(self, x: Tensor, tangent: Tensor) -> list[np.ndarray]:
+        pairs = self._dual(x, tangent)
+        return [np.zeros(p._type.numel, p._type.numpy_dtype) if t is None else np.array(t._array()).reshape(-1) for p, t in pairs]
+
+    def _dual(self, x: Tensor, tangent: Tensor) -> list[Any]:
+        """The outputs with their tangents."""
         with forward_ad.dual_level():
             args = [forward_ad.make_dual(a, tangent) if a is x else a for a in self.inputs]
             spread = [o for o in self._all(self.func(*args)) if isinstance(o, Tensor) and is_differentiable(o._type.dtype)]
-            pairs = [forward_ad.unpack_dual(o) for o in spread]
-            return [np.zeros(p._type.numel, p._type.numpy_dtype) if t is None else np.array(t._array()).reshape(-1) for p, t in pairs]
+            return [forward_ad.unpack_dual(o) for o in spread]
 
     # --- the verdict ---
 
-    def _compare(self, numeric: np.ndarray, analytic: np.ndarray, x: Tensor, output: Any, i: int, j: int, which: str) -> None:
+    def _compare(self, numeric: np.ndarray, analytic: np.ndarray, i: int, j: int, what: str) -> None:
         if self.o.fast:
             # One random direction on each side stands for the whole matrix.
             u, v = self.rng.standard_normal(numeric.shape[0]), self.rng.standard_normal(numeric.shape[1])
             u, v = u / max(float(np.linalg.norm(u)), 1e-30), v / max(float(np.linalg.norm(v)), 1e-30)
-            numeric, analytic = np.array([[u @ numeric @ v]]), np.array([[u @ analytic @ v]])
+            numeric, analytic = np.array(u @ numeric @ v), np.array(u @ analytic @ v)
         if not np.allclose(numeric, analytic, rtol=self.o.rtol, atol=self.o.atol, equal_nan=True):
-            raise GradcheckError(f"Jacobian mismatch for output {j} with respect to input {i},\nnumerical:{numeric}\n{which}:{analytic}\n")
+            shown = [repr(from_array(m)) if m.ndim else repr(m.item()) for m in (numeric, analytic)]
+            raise GradcheckError(f"{what} for output {j} with respect to input {i},\nnumerical:{shown[0]}\nanalytical:{shown[1]}\n")
+
+
+def _without_gradient(output: Tensor) -> Tensor:
+    """The output, whose gradient never arrives."""
+    made = output.detach()
+    made._node, made._slot = _Undefined((output._edge(),), (output._type,)), 0
+    return made
 
 
 def _as_rows(columns: np.ndarray, output: Tensor, x: Tensor) -> np.ndarray:

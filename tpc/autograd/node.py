@@ -99,7 +99,7 @@ class Node:
         if STATE.vmaps:
             self._depth = max([e[0]._depth for e in self._edges if e is not None], default=0)
         if STATE.anomaly:
-            self.__dict__["_made_at"] = anomaly_mode.forward_traceback()
+            anomaly_mode.note(self)
 
     def _run(self, grads: Grads) -> Sequence[Any]:
         """Gradients for `edges` from those of the outputs; None where there is none."""
