@@ -47,6 +47,7 @@ METHODS = """
     as_strided_scatter index_reduce fmax fmin unsafe_chunk unsafe_split narrow_copy
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
+    lu lu_solve matrix_exp orgqr pinverse qr svd symeig triangular_solve
 
     conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma istft stft
 

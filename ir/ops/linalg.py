@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from tpc.ir.errors import TypeRuleError
 from tpc.ir.opdef import Infer, OpDef, define
-from tpc.ir.ops.rules import Attrs, Types, boolean, broadcast, listed, require, same_dtype
-from tpc.ir.types import TensorType, real_dtype, tensor_type
+from tpc.ir.ops.rules import Attrs, Types, boolean, broadcast, integer, listed, require, same_dtype
+from tpc.ir.types import TensorType, complex_dtype, real_dtype, tensor_type
 
 
 def _matmul(types: Types, attrs: Attrs) -> TensorType:
@@ -159,17 +159,97 @@ def _slogdet(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
     return tensor_type(dtype, batch), tensor_type(real_dtype(dtype), batch)
 
 
-def _cofactor_derivative(types: Types, attrs: Attrs) -> TensorType:
-    dtype = _square("cofactor_derivative", types)
-    if types[0].shape[-2:] != types[1].shape[-2:]:
-        raise TypeRuleError(f"cofactor_derivative: both must be matrices of one size {listed('cofactor_derivative', types)}")
-    return tensor_type(dtype, broadcast("cofactor_derivative", types))
+def _directional(op: str, factor: float) -> OpDef:
+    """The derivative of a matrix from each matrix, in a direction."""
+
+    def infer(types: Types, attrs: Attrs) -> TensorType:
+        dtype = _square(op, types)
+        if types[0].shape[-2:] != types[1].shape[-2:]:
+            raise TypeRuleError(f"{op}: both must be matrices of one size {listed(op, types)}")
+        return tensor_type(dtype, broadcast(op, types))
+
+    return define(OpDef(op, ("a", "h"), infer, flops=_cubic(factor)))
 
 
 det = define(OpDef("det", ("a",), _det, flops=_cubic(2 / 3)))
 cofactor = _one("cofactor", 4.0)
 """The derivative of the determinant, det(A) A^-T, which singular matrices have too."""
-cofactor_derivative = define(OpDef("cofactor_derivative", ("a", "h"), _cofactor_derivative, flops=_cubic(20.0)))
+cofactor_derivative = _directional("cofactor_derivative", 20.0)
 """The derivative of the cofactors of A in the direction H."""
 slogdet = define(OpDef("slogdet", ("a",), _slogdet, flops=_cubic(2 / 3)))
 """The sign of the determinant (of modulus 1 where complex, 0 where singular) and the logarithm of its modulus."""
+
+
+# --- decompositions -----------------------------------------------------------------------------
+
+
+def _qr(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
+    dtype, mode = _matrices("qr", types), attrs["mode"]
+    *batch, m, n = types[0].shape
+    rows = m if mode == "complete" else min(m, n)
+    if mode not in ("reduced", "complete", "r"):
+        raise TypeRuleError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    q = (*batch, 0, 0) if mode == "r" else (*batch, m, rows)
+    return tensor_type(dtype, q), tensor_type(dtype, (*batch, rows, n))
+
+
+def _eigh(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
+    boolean(attrs, "upper")
+    return tensor_type(real_dtype(_square("eigh", types)), types[0].shape[:-1]), types[0]
+
+
+def _eig(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
+    dtype = complex_dtype(_square("eig", types))
+    return tensor_type(dtype, types[0].shape[:-1]), tensor_type(dtype, types[0].shape)
+
+
+def _svd(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
+    dtype, full = _matrices("svd", types), boolean(attrs, "full")
+    *batch, m, n = types[0].shape
+    k = min(m, n)
+    u, vh = (*batch, m, m if full else k), (*batch, n if full else k, n)
+    return tensor_type(dtype, u), tensor_type(real_dtype(dtype), (*batch, k)), tensor_type(dtype, vh)
+
+
+def _lu(types: Types, attrs: Attrs) -> tuple[TensorType, ...]:
+    _matrices("lu", types)
+    *batch, m, n = types[0].shape
+    return types[0], tensor_type("i32", (*batch, min(m, n))), _info(types[0])
+
+
+def _permutation(types: Types, attrs: Attrs) -> TensorType:
+    (pivots,), rows = types, integer(attrs, "rows")
+    if pivots.dtype != "i32" or pivots.rank < 1 or pivots.shape[-1] > rows:
+        raise TypeRuleError(f"lu_permutation: pivots should be of type i32, at most one for each row {listed('lu_permutation', types)}")
+    return tensor_type("i64", (*pivots.shape[:-1], rows))
+
+
+def _pinv(types: Types, attrs: Attrs) -> TensorType:
+    a, *tolerances = types
+    dtype = _square("pinv", (a,)) if boolean(attrs, "hermitian") else _matrices("pinv", (a,))
+    least = [tensor_type(dtype, t.shape[:-2]) for t in tolerances]
+    fits = all(t.rank >= 2 and t.shape[-2:] == (1, 1) and t.dtype == real_dtype(dtype) for t in tolerances)
+    if not fits or broadcast("pinv", (tensor_type(dtype, a.shape[:-2]), *least)) != a.shape[:-2]:
+        raise TypeRuleError(
+            f"pinv: the tolerances must be {real_dtype(dtype)}[...,1,1], one for each matrix or for all {listed('pinv', types)}"
+        )
+    return tensor_type(dtype, (*a.shape[:-2], a.shape[-1], a.shape[-2]))
+
+
+qr = define(OpDef("qr", ("a",), _qr, ("mode",), flops=_cubic(4.0)))
+"""Orthonormal Q and upper triangular R of A = Q R; with mode "r" no Q, with "complete" a square one."""
+eigh = define(OpDef("eigh", ("a",), _eigh, ("upper",), checks=True, flops=_cubic(9.0)))
+"""Ascending eigenvalues and orthonormal eigenvectors of Hermitian matrices, of which one triangle is looked at."""
+eig = define(OpDef("eig", ("a",), _eig, checks=True, flops=_cubic(25.0)))
+"""Eigenvalues and eigenvectors of length 1."""
+svd = define(OpDef("svd", ("a",), _svd, ("full",), checks=True, flops=_cubic(20.0)))
+"""U, descending S and V^H of A = U S V^H; U and V^H are square if `full`."""
+lu = define(OpDef("lu", ("a",), _lu, flops=_cubic(2 / 3)))
+"""L and U in one matrix, the row (from 1) that each row was swapped with, and which pivot is 0, counted from 1."""
+lu_permutation = define(OpDef("lu_permutation", ("pivots",), _permutation, ("rows",)))
+"""The order of rows that swaps with `pivots` lead to: A[order] = L U."""
+pinv = define(OpDef("pinv", ("a", "atol", "rtol"), _pinv, ("hermitian",), checks=True, flops=_cubic(25.0)))
+"""The inverse where singular values are above max(atol, rtol * the largest), else 0."""
+matrix_exp = _one("matrix_exp", 30.0)
+matrix_exp_derivative = _directional("matrix_exp_derivative", 240.0)
+"""The derivative of the exponential of A in the direction H."""

@@ -2,6 +2,7 @@
 
 from tpc.runtime.kernels import (
     control,
+    decompositions,
     elementwise,
     error_function,
     fft,
@@ -19,6 +20,7 @@ from tpc.runtime.kernels import (
 
 __all__ = [
     "control",
+    "decompositions",
     "elementwise",
     "error_function",
     "fft",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -98,16 +99,46 @@ def no_info(a: np.ndarray) -> np.ndarray:
 
 def zero_pivot(matrix: np.ndarray) -> int:
     """Which pivot of the elimination of a singular matrix is 0, counted from 1."""
-    a = matrix.copy()
-    n = len(a)
-    for k in range(n):
-        pivot = k + int(np.argmax(np.abs(a[k:, k])))
-        if a[pivot, k] == 0:
-            return k + 1
-        a[[k, pivot]] = a[[pivot, k]]
-        a[k + 1 :, k] /= a[k, k]
-        a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
-    return n
+    _, _, info = factorised(matrix)
+    return int(info) or len(matrix)
+
+
+PANEL = 32
+"""Columns that are eliminated one by one, before the rest of the matrix is brought up to date by a product."""
+
+
+def factorised(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """L and U in one matrix, pivots and the first zero pivot, both counted from 1, by elimination of all matrices side by side."""
+    *batch, m, n = a.shape
+    k = min(m, n)
+    lu = np.array(a.reshape(math.prod(batch), m, n))
+    pivots, info = np.zeros((len(lu), k), np.int32), np.zeros(len(lu), np.int32)
+    every = np.arange(len(lu))
+    for first in range(0, k, PANEL):
+        last = min(first + PANEL, k)
+        for j in range(first, last):
+            column = lu[:, j:, j]
+            # LAPACK's measure of complex numbers
+            found = j + np.argmax(np.abs(column.real) + np.abs(column.imag), -1)
+            pivots[:, j] = found + 1
+            above, below = lu[every, j].copy(), lu[every, found].copy()
+            lu[every, j], lu[every, found] = below, above
+            pivot = lu[:, j, j]
+            info = np.where((info == 0) & (pivot == 0), j + 1, info).astype(np.int32)
+            lu[:, j + 1 :, j] /= np.where(pivot == 0, 1, pivot)[:, None]
+            lu[:, j + 1 :, j + 1 : last] -= lu[:, j + 1 :, j, None] * lu[:, None, j, j + 1 : last]
+        if last < n:
+            lu[:, first:last, last:] = triangular(lu[:, first:last, first:last], lu[:, first:last, last:], upper=False, unit=True)
+            lu[:, last:, last:] -= lu[:, last:, first:last] @ lu[:, first:last, last:]
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def _cholesky(a: np.ndarray) -> np.ndarray:
+    """The factor; LAPACK's test for positive numbers lets NaN through in some versions."""
+    factor = np.linalg.cholesky(a)
+    if np.isnan(np.diagonal(factor, 0, -2, -1)).any():
+        raise np.linalg.LinAlgError
+    return factor
 
 
 def _minor(matrix: np.ndarray) -> int:
@@ -116,7 +147,7 @@ def _minor(matrix: np.ndarray) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            np.linalg.cholesky(matrix[:middle, :middle])
+            _cholesky(matrix[:middle, :middle])
             low = middle
         except np.linalg.LinAlgError:
             high = middle
@@ -151,7 +182,7 @@ def _checking(op: Op, name: str, work: Any, fault: Callable[[np.ndarray], int], 
 
 @results("cholesky")
 def _(op: Op) -> Made:
-    return _checking(op, "linalg.cholesky", np.linalg.cholesky, _minor, _indefinite)
+    return _checking(op, "linalg.cholesky", _cholesky, _minor, _indefinite)
 
 
 @results("inv")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tpc.functions import (
     arranging,
+    decompositions,
     derived,
     distances,
     einsum,
@@ -21,6 +22,7 @@ from tpc.functions import (
     linalg,
     masks,
     norms,
+    older_linalg,
     ordering,
     pairs,
     random,
@@ -51,6 +53,8 @@ FAMILIES: tuple[ModuleType, ...] = (
     masks,
     linalg,
     solvers,
+    older_linalg,
+    decompositions,
     einsum,
     random,
     factories,
@@ -105,6 +109,7 @@ PUBLIC = """
     bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
+    eig lstsq lu lu_solve lu_unpack matrix_exp matrix_rank orgqr pinverse qr solve svd symeig triangular_solve
 """
 """Functions that users find as `tpc.<name>`."""
 
