@@ -18,11 +18,13 @@ from tpc.functions.decompositions import (
     svd,
     svdvals,
 )
-from tpc.functions.linalg import cross, matmul, matrix_power, multi_dot, vecdot
+from tpc.functions.linalg import linalg_cross as cross
+from tpc.functions.linalg import linalg_vander as vander
+from tpc.functions.linalg import matmul, matrix_power, multi_dot, vecdot
+from tpc.functions.norms import cond, matrix_norm, vector_norm
 from tpc.functions.norms import linalg_norm as norm
-from tpc.functions.norms import matrix_norm, vector_norm
 from tpc.functions.shape import diagonal
-from tpc.functions.solvers import cholesky_ex, det, inv, inv_ex, slogdet, solve, solve_ex, solve_triangular
+from tpc.functions.solvers import cholesky_ex, det, inv, inv_ex, slogdet, solve, solve_ex, solve_triangular, tensorinv, tensorsolve
 from tpc.functions.solvers import linalg_cholesky as cholesky
 from tpc.ir.errors import LinAlgError
 
@@ -30,6 +32,7 @@ __all__ = [
     "LinAlgError",
     "cholesky",
     "cholesky_ex",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -60,6 +63,9 @@ __all__ = [
     "solve_triangular",
     "svd",
     "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

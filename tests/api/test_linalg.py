@@ -210,7 +210,101 @@ def test_linalg_norms():
     assert (linalg.norm(m, math.inf).item(), linalg.norm(m, -math.inf).item()) == (7, 5)
     assert linalg.vector_norm(m, 1).item() == 12
     assert linalg.matrix_norm(m, 1, keepdim=True).tolist() == [[9]]
-    with pytest.raises(RuntimeError, match="not supported"):
-        linalg.matrix_norm(m, "nuc")
+    with pytest.raises(RuntimeError, match="Order 3 not supported"):
+        linalg.matrix_norm(m, 3)
     check(linalg.norm, *points((2, 3)))
     check(lambda m: linalg.matrix_norm(m, math.inf), *points((2, 3)))
+
+
+SQUARE = np.array([[2.0, -1.15, 0.4], [0.3, 1.5, 1], [-0.7, 0.2, 1.2]])
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", 2, -2, 1, -1, math.inf, -math.inf])
+def test_matrix_norms_and_condition_numbers(ord: float | str):
+    stack = np.stack([SQUARE, np.cos(SQUARE)])
+    np.testing.assert_allclose(linalg.matrix_norm(t(stack), ord).numpy(), np.linalg.norm(stack, ord, (1, 2)))
+    np.testing.assert_allclose(linalg.norm(t(stack), ord, dim=(2, 0), keepdim=True).numpy(), np.linalg.norm(stack, ord, (2, 0), True))
+    np.testing.assert_allclose(tpc.linalg.cond(t(stack), ord).numpy(), np.linalg.cond(stack, ord))
+    check(lambda a: linalg.matrix_norm(a, ord), SQUARE)
+    check(lambda a: tpc.linalg.cond(a, ord), SQUARE, order=1)
+
+
+def test_condition_numbers_at_borders():
+    cond = tpc.linalg.cond
+    assert cond(tpc.stack([tpc.ones(2, 2), tpc.eye(2)]), 1).tolist() == [math.inf, 1]
+    assert cond(tpc.ones(0, 0)).item() == 0
+    assert cond(tpc.ones(0, 2, 2)).shape == (0,)
+    assert cond(tpc.diag(t([4, 2]))).item() == 2
+    with pytest.raises(RuntimeError, match=r"linalg.cond got an invalid norm type: 3"):
+        cond(tpc.eye(2), 3)
+    with pytest.raises(RuntimeError, match=r"linalg.cond\(ord=1\): A must be batches of square matrices"):
+        cond(tpc.ones(2, 3), 1)
+
+
+def test_older_norms():
+    m = t(SQUARE)
+    assert tpc.norm(m, "nuc").item() == pytest.approx(np.linalg.norm(SQUARE, "nuc"))
+    assert tpc.nuclear_norm(m, (0, 1), keepdim=True).shape == (1, 1)
+    assert tpc.frobenius_norm(m, (0, 1)).item() == pytest.approx(np.linalg.norm(SQUARE))
+    with pytest.raises(RuntimeError, match="dim must be a 2-tuple"):
+        tpc.norm(tpc.ones(2, 2, 2), "nuc")
+
+
+def test_powers_of_matrices():
+    a = t(SQUARE)
+    np.testing.assert_allclose(tpc.matrix_power(a, -2).numpy(), np.linalg.matrix_power(SQUARE, -2))
+    assert tpc.matrix_power(tpc.tensor([[1, 2], [3, 4]]), 3).tolist() == [[37, 54], [81, 118]]
+    check(lambda a: tpc.matrix_power(a, -2), SQUARE)
+    a.requires_grad_()
+    tpc.matrix_power(a, 0).sum().backward()
+    assert a.grad.count_nonzero().item() == 0
+    with pytest.raises(tpc.linalg.LinAlgError, match="The diagonal element 2 is zero"):
+        tpc.matrix_power(tpc.ones(2, 2), -1).tolist()
+
+
+def test_products_of_many_matrices():
+    a, b, c = points((2, 30), (30, 4), (4, 25))
+    np.testing.assert_allclose(tpc.linalg.multi_dot([t(a), t(b), t(c), t(c.T)]).numpy(), a @ b @ c @ c.T)
+    assert tpc.linalg.multi_dot([t(a[0]), t(b)]).shape == (4,)
+    assert tpc.linalg.multi_dot([t(a[0]), t(b), t(c[:, 0])]).shape == ()
+    check(lambda x, y, z: tpc.linalg.multi_dot([x, y, z]), *points((2,), (2, 3), (3, 2)))
+
+
+def test_cross_products_broadcast():
+    x, y = points((1, 3), (4, 3))
+    np.testing.assert_allclose(tpc.linalg.cross(t(x), t(y)).numpy(), np.cross(x, y))
+    assert tpc.cross(t(y.T), t(y.T)).count_nonzero().item() == 0
+    check(tpc.linalg.cross, x, y, order=1)
+
+
+def test_tensors_as_matrices():
+    a = np.sin(np.arange(36.0) ** 1.5).reshape(2, 3, 6)
+    b = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(tpc.linalg.tensorinv(t(a)).numpy(), np.linalg.tensorinv(a))
+    np.testing.assert_allclose(tpc.linalg.tensorsolve(t(a), t(b)).numpy(), np.linalg.tensorsolve(a, b))
+    moved = a.transpose(0, 2, 1).copy()
+    want = np.linalg.tensorsolve(moved, b.reshape(6), axes=(0, 2))
+    np.testing.assert_allclose(tpc.linalg.tensorsolve(t(moved), t(b.reshape(6)), dims=(0, 2)).numpy(), want)
+    assert tpc.linalg.vander(t([1, 2, 3]), N=4).tolist() == [[1, 1, 1, 1], [1, 2, 4, 8], [1, 3, 9, 27]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tpc.linalg.multi_dot([numbers(2, 2)]), "expected at least 2 tensors but got 1"),
+        (lambda: tpc.linalg.multi_dot([numbers(2, 3), numbers(2, 2)]), r"tensors 0 and 1 with shapes \[2, 3\] and \[2, 2\] cannot be"),
+        (lambda: tpc.linalg.multi_dot([numbers(2, 2), numbers(1, 2, 2), numbers(2)]), "tensor 1 must be 2D but got 3D"),
+        (lambda: tpc.chain_matmul(numbers(2, 2), numbers(2)), "Tensor dimension is 1, expected 2 instead"),
+        (lambda: tpc.linalg.cross(numbers(2, 2), numbers(2, 2)), r"inputs dimension -1 must have length 3. Got 2 and 2"),
+        (lambda: tpc.linalg.cross(numbers(3), numbers(2, 3)), "inputs must have the same number of dimensions"),
+        (lambda: tpc.cross(numbers(2, 2), numbers(2, 2)), "no dimension of size 3 in input"),
+        (lambda: tpc.linalg.vander(numbers(3), N=1), "N must be greater than 1"),
+        (lambda: tpc.linalg.tensorinv(numbers(2, 3), ind=1), r"prod\(self.shape\[:ind\]\), but got 3 != 2"),
+        (lambda: tpc.linalg.tensorinv(numbers(2, 3), ind=0), "Expected a strictly positive integer for 'ind', but got 0"),
+        (lambda: tpc.linalg.tensorsolve(numbers(2, 3), numbers(2)), "but got 3 != 2"),
+        (lambda: tpc.matrix_power(numbers(2, 3), 2), "A must be batches of square matrices, but they are 2 by 3 matrices"),
+    ],
+)
+def test_products_refuse(call: Callable[[], object], message: str):
+    with pytest.raises(RuntimeError, match=message):
+        call()

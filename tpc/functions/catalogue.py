@@ -109,7 +109,7 @@ PUBLIC = """
     bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
-    eig lstsq lu lu_solve lu_unpack matrix_exp matrix_rank orgqr pinverse qr solve svd symeig triangular_solve
+    eig frobenius_norm lstsq lu lu_solve lu_unpack matrix_exp matrix_rank nuclear_norm orgqr pinverse qr solve svd symeig triangular_solve
 """
 """Functions that users find as `tpc.<name>`."""
 

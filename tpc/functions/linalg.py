@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tpc.dtype import BY_IR
@@ -256,17 +257,21 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
-    """The matrix multiplied n times with itself, n >= 0."""
+    """The matrix multiplied n times with itself, for negative n its inverse -n times. `LinAlgError` where that is singular."""
     from tpc.functions.factories import eye
+    from tpc.functions.shape import broadcast_to
+    from tpc.functions.solvers import inv
 
-    if input._type.rank < 2 or input._type.shape[-1] != input._type.shape[-2]:
+    if input._type.rank < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if input._type.shape[-1] != input._type.shape[-2]:
         raise RuntimeError(
-            f"linalg.matrix_power: A must be batches of square matrices, but they are {_times(input._type.shape[-2:])} matrices"
+            "linalg.matrix_power: A must be batches of square matrices, but they are "
+            f"{input._type.shape[-2]} by {input._type.shape[-1]} matrices"
         )
-    if n < 0:
-        raise RuntimeError("linalg.matrix_power: negative powers need an inverse, which tpc does not have")
+    square = inv(input) if n < 0 else input
     result: Tensor | None = None
-    square = input
+    n = abs(n)
     while n:
         if n & 1:
             result = square if result is None else matmul(result, square)
@@ -274,36 +279,102 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         if n:
             square = matmul(square, square)
     if result is None:
-        from tpc.functions.shape import broadcast_to
-
-        result = e.clone(broadcast_to(eye(input._type.shape[-1], dtype=input.dtype), input._type.shape))
+        # the identity depends on the matrix, with a gradient of zero
+        identity = broadcast_to(eye(input._type.shape[-1], dtype=input.dtype), input._type.shape)
+        result = e.where(e.ne(identity, identity), input, identity)
     return stored(result, out)
 
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """Matrix product of several tensors, from left to right."""
-    result = tensors[0]
-    for x in tensors[1:]:
-        result = matmul(result, x)
-    return stored(result, out)
+    """Matrix product of two or more matrices in the order that costs least; the first and the last may be vectors."""
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    for i, x in enumerate(tensors):
+        end = i in (0, len(tensors) - 1)
+        if x._type.rank != 2 and not (end and x._type.rank == 1):
+            which = "the first tensor" if i == 0 else "the last tensor" if end else f"tensor {i}"
+            raise RuntimeError(f"multi_dot(): {which} must be {'1D or 2D' if end else '2D'} but got {x._type.rank}D")
+        if x._type.dtype != tensors[0]._type.dtype:
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {BY_IR[tensors[0]._type.dtype].name} and tensor {i} "
+                f"{BY_IR[x._type.dtype].name}"
+            )
+    row, column = tensors[0]._type.rank == 1, tensors[-1]._type.rank == 1
+    chain = list(tensors)
+    chain[0] = unsqueeze(chain[0], 0) if row else chain[0]
+    chain[-1] = unsqueeze(chain[-1], 1) if column else chain[-1]
+    for i, (a, b) in enumerate(pairwise(chain)):
+        if a._type.shape[1] != b._type.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i]._type.shape)} and {list(tensors[i + 1]._type.shape)} "
+                "cannot be multiplied"
+            )
+    result = _chained(chain)
+    shape = result._type.shape[int(row) : 1 if column else 2]
+    return stored(reshape(result, shape), out)
+
+
+def _chained(chain: Sequence[Tensor]) -> Tensor:
+    """The product of matrices; where to split it is found for all of its parts, short ones first."""
+    sizes = [chain[0]._type.shape[0], *[x._type.shape[1] for x in chain]]
+    cost: dict[tuple[int, int], tuple[int, int]] = {(i, i + 1): (0, i) for i in range(len(chain))}
+    for length in range(2, len(chain) + 1):
+        for i in range(len(chain) - length + 1):
+            j = i + length
+            cost[i, j] = min((cost[i, k][0] + cost[k, j][0] + sizes[i] * sizes[k] * sizes[j], k) for k in range(i + 1, j))
+
+    def product(i: int, j: int) -> Tensor:
+        k = cost[i, j][1]
+        return chain[i] if j == i + 1 else matmul(product(i, k), product(k, j))
+
+    return product(0, len(chain))
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """Matrix product of several matrices."""
-    return multi_dot(matrices, out=out)
+    for x in matrices:
+        if x._type.rank != 2:
+            raise RuntimeError(f"Tensor dimension is {x._type.rank}, expected 2 instead.")
+    return stored(matrices[0], out) if len(matrices) == 1 else multi_dot(matrices, out=out)
 
 
-def cross(input: Tensor, other: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
-    """Vector product along a dimension of size 3."""
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:
+    """Vector product along a dimension of size 3; the others broadcast."""
     from tpc.functions.arranging import roll
 
-    if input._type.shape[dim] != 3 or other._type.shape[dim] != 3:
+    if input._type.rank != other._type.rank:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    at = one_dim(dim, input._type.rank)
+    if input._type.shape[at] != 3 or other._type.shape[at] != 3:
         raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._type.shape[dim]} and {other._type.shape[dim]}"
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input._type.shape[at]} and {other._type.shape[at]}"
         )
-    first = e.mul(roll(input, -1, dim), roll(other, -2, dim))
-    second = e.mul(roll(input, -2, dim), roll(other, -1, dim))
+    first = e.mul(roll(input, -1, at), roll(other, -2, at))
+    second = e.mul(roll(input, -2, at), roll(other, -1, at))
     return stored(e.sub(first, second), out)
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Vector product along `dim`, without it along the first dimension of size 3."""
+    if dim is None:
+        dim = next((i for i, n in enumerate(input._type.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross(input, other, dim=dim, out=out)
+
+
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
+    """Powers 0 .. N - 1 of the elements, along a new last dimension."""
+    from tpc.functions.factories import ones_of
+    from tpc.functions.joining import stack
+
+    count = N if N is not None else x._type.shape[-1] if x._type.shape else 1
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    powers = [ones_of(x._type)]
+    for _ in range(count - 1):
+        powers.append(e.mul(powers[-1], x))
+    return stack(powers, -1)
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:

@@ -10,7 +10,7 @@ from tpc.functions import elementwise as e
 from tpc.functions.dims import kept_shape, one_dim, some_dims
 from tpc.functions.elementwise import stored
 from tpc.functions.reduction import amax, amin, sum
-from tpc.functions.shape import flatten, reshape
+from tpc.functions.shape import flatten, narrow, permute, reshape
 from tpc.ir.types import is_complex, is_differentiable, real_dtype
 from tpc.record import cast
 from tpc.tensor import Tensor
@@ -67,26 +67,64 @@ def vector_norm(
 def matrix_norm(
     input: Tensor, ord: Any = "fro", dim: tuple[int, int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """A norm of matrices: "fro", 1 and -1 (columns), inf and -inf (rows)."""
+    """A norm of matrices: "fro", "nuc" (sum of singular values), 2 and -2 (largest, smallest), 1 and -1 (columns), inf and -inf (rows)."""
     if dtype is not None:
         input = cast(input, ir_dtype(dtype))
     if input._type.rank < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if len(dim) != 2:
-        raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     rows, columns = (one_dim(d, input._type.rank) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     if ord == "fro":
         return vector_norm(input, 2, (rows, columns), keepdim, out=out)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord!r} not supported: use 'fro', 1, -1, inf or -inf")
-    added, searched = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    totals = sum(e.abs(input), added, keepdim=True)
-    found = (amax if ord > 0 else amin)(totals, searched, keepdim=True)
-    if not keepdim:
-        found = reshape(found, tuple([n for i, n in enumerate(kept_shape(found._type.shape, ())) if i not in (rows, columns)]))
-    return stored(found, out)
+    if isinstance(ord, bool) or ord not in ("nuc", 2, -2, 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if ord in ("nuc", 2, -2):
+        found = _spectral(input, ord, rows, columns)
+    else:
+        added, searched = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        totals = sum(e.abs(input), added, keepdim=True)
+        found = reshape((amax if ord > 0 else amin)(totals, searched, keepdim=True), _without(input, rows, columns))
+    return stored(reshape(found, kept_shape(input._type.shape, sorted((rows, columns)))) if keepdim else found, out)
+
+
+def _without(x: Tensor, *dims: int) -> tuple[int, ...]:
+    """The shape without some dimensions."""
+    return tuple([n for i, n in enumerate(x._type.shape) if i not in dims])
+
+
+def _spectral(x: Tensor, ord: Any, rows: int, columns: int) -> Tensor:
+    """The norms that are functions of the singular values."""
+    from tpc.functions.decompositions import svdvals
+
+    rest = [i for i in range(x._type.rank) if i not in (rows, columns)]
+    values = svdvals(permute(x, (*rest, rows, columns)))
+    return sum(values, -1) if ord == "nuc" or not values._type.shape[-1] else (amax if ord == 2 else amin)(values, -1)
+
+
+def cond(A: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:  # noqa: N803
+    """The condition number in a matrix norm, 2 without `p`; infinite for singular matrices, 0 for empty ones."""
+    from tpc.functions.decompositions import svdvals
+    from tpc.functions.factories import zeros
+    from tpc.functions.matrices import squares
+    from tpc.functions.solvers import inv_ex
+
+    if A._type.rank < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is not None and (isinstance(p, bool) or p not in ("fro", "nuc", 2, -2, 1, -1, math.inf, -math.inf)):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if A._type.numel == 0:
+        return stored(zeros(A._type.shape[:-2], dtype=BY_IR[real_dtype(A._type.dtype)]), out)
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        last = values._type.shape[-1] - 1
+        largest, smallest = (reshape(narrow(values, -1, i, 1), values._type.shape[:-1]) for i in (0, last))
+        return stored(e.div(smallest, largest) if p == -2 else e.div(largest, smallest), out)
+    inverse, info = inv_ex(squares(f"linalg.cond(ord={p})", A))
+    product = e.mul(matrix_norm(A, p), matrix_norm(e.where(reshape(e.eq(info, 0), (*info._type.shape, 1, 1)), inverse, 1), p))
+    return stored(e.where(e.eq(info, 0), product, math.inf), out)
 
 
 def linalg_norm(
@@ -107,8 +145,23 @@ def linalg_norm(
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Tensor | None = None, dtype: Any = None) -> Tensor:
     """The p-norm of all elements, or along `dim`; "fro" is 2."""
     if p == "nuc":
-        raise RuntimeError("norm: the nuclear norm needs singular values, which tpc does not have")
+        return nuclear_norm(cast(input, ir_dtype(dtype)) if dtype is not None else input, dim, keepdim, out=out)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the singular values of matrices, which lie in the two dimensions `dim`."""
+    if dim is None and input._type.rank != 2:
+        dim = tuple(range(input._type.rank))
+    return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, out=out)
+
+
+def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The square root of the sum of squares, along one or two dimensions."""
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
+    return vector_norm(input, 2, dims or None, keepdim, out=out)
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tpc.functions import elementwise as e
+from tpc.functions.dims import one_dim
 from tpc.functions.elementwise import stored
 from tpc.functions.factories import eye
 from tpc.functions.matrices import all_stored, fitting, matrices, same_dtypes, squares
-from tpc.functions.shape import adjoint, broadcast_to, mT, reshape, unsqueeze
+from tpc.functions.shape import adjoint, broadcast_to, mT, permute, reshape, unsqueeze
 from tpc.ir.ops import linalg as ops
 from tpc.ir.types import is_complex
 from tpc.record import record
@@ -193,3 +195,33 @@ def logdet(input: Tensor) -> Tensor:
     if is_complex(input._type.dtype):
         return e.add(e.log(sign), log)
     return e.where(e.eq(sign, -1), math.nan, log)
+
+
+# --- tensors as matrices ------------------------------------------------------------------------
+
+
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:  # noqa: N803
+    """The inverse of `tensordot` with A over its first `ind` dimensions: the inverse of A as a matrix."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    shape = A._type.shape
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got " + f"{columns} != {rows}"
+        )
+    return stored(reshape(inv(reshape(A, (rows, columns))), (*shape[ind:], *shape[:ind])), out)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Tensor:  # noqa: N803
+    """X of tensordot(A, X, X.ndim) = B, with the dimensions `dims` of A moved to its end first."""
+    if dims is not None:
+        moved = [one_dim(d, A._type.rank) for d in dims]
+        A = permute(A, (*[i for i in range(A._type.rank) if i not in moved], *moved))  # noqa: N806
+    shape, size = A._type.shape[B._type.rank :], math.prod(A._type.shape[B._type.rank :])
+    if size != math.prod(A._type.shape[: B._type.rank]):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{size} != {math.prod(A._type.shape[: B._type.rank])}"
+        )
+    return stored(reshape(solve(reshape(A, (-1, size)), reshape(B, (-1,))), shape), out)
