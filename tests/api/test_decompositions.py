@@ -212,6 +212,7 @@ def test_older_names():
         (lambda: linalg.lstsq(tpc.ones(3, 2), tpc.ones(2, 2)), RuntimeError, r"input.size\(-2\) should match other.size\(-2\)"),
         (lambda: linalg.lstsq(tpc.ones(3, 2), tpc.ones(3), driver="x"), RuntimeError, "parameter `driver` should be one of"),
         (lambda: tpc.symeig(tpc.ones(2, 2)), RuntimeError, "deprecated since version 1.9 and is now removed"),
+        (lambda: tpc.solve(tpc.ones(2, 2), tpc.eye(2)), RuntimeError, "deprecated since version 1.9 and is now removed"),
         (
             lambda: linalg.qr(tpc.ones(2, 2, requires_grad=True), "r").R.sum().backward(),
             RuntimeError,

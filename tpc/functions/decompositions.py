@@ -348,7 +348,7 @@ def matrix_exp(A: Tensor) -> Tensor:  # noqa: N803
 
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:  # noqa: N803
-    """The first columns of H1 H2 ... with Hi = I - tau_i v_i v_i^H, where v_i is column i of A below its diagonal, with a 1 on it."""
+    """The first columns of the product of all I - tau_i v_i v_i^H, where v_i is column i of A below its diagonal, with a 1 on it."""
     name = "torch.linalg.householder_product"
     matrices(name, A, "input")
     (m, n), k = A._type.shape[-2:], tau._type.shape[-1]
