@@ -46,6 +46,9 @@ class SavedTensor:
         self.version = self.storage.current_version()
         # An output is kept as an alias without history.
         self.tensor = tensor.detach() if is_output else tensor
+        if is_output and STATE.duals:
+            # An op's result gets its tangents after its node, so the two share what holds them.
+            tensor._tangent = self.tensor._tangent = tensor._tangent if tensor._tangent is not None else {}
 
     def _pack(self, tensor: Tensor, hooks: tuple[Any, Any]) -> None:
         pack, self.unpack_hook = hooks
@@ -88,6 +91,7 @@ class SavedTensor:
         if not self.is_output:
             return self.tensor
         made = self.tensor.detach()
+        made._tangent = self.tensor._tangent
         if node._tracks(self.slot):
             made._node, made._slot = node, self.slot
         return made
