@@ -77,6 +77,7 @@ from tpc.dtype import (
 )
 from tpc.func.vmap import vmap
 from tpc.functions.catalogue import public as _public
+from tpc.functions.control import cond, scan, while_loop
 from tpc.functions.host import host_call, register_host_function
 from tpc.functions.random import Generator, default_generator, fork_rng
 from tpc.legacy import TYPES as _TYPES

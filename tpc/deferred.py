@@ -134,6 +134,9 @@ def _structure(graph: list[Recorded], outputs: list[Recorded]) -> tuple[Any, ...
         elif value.is_constant:
             parts.append((value.attrs["dtype"], repr(value.attrs["value"])))
         else:
-            parts.append((value.defn, repr(value.attrs) if value.attrs else None, value.index, *[number[id(v)] for v in value.operands]))
+            # Bodies that are alike are one object, which the entry keeps alive; their repr says too little.
+            bodies = value.attrs.get("bodies")
+            told = repr(value.attrs) if value.attrs else None
+            parts.append((value.defn, told, bodies, value.index, *[number[id(v)] for v in value.operands]))
     parts.append(tuple(number[id(v)] for v in outputs))
     return tuple(parts)

@@ -37,6 +37,8 @@ def record(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] 
 
 def record_typed(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue] = NO_ATTRS) -> Any:
     """Records an op on operands that have their final dtypes; scalars are recorded constants by now."""
+    if STATE.trace is not None:
+        operands = STATE.trace.inside(operands)
     if STATE.transforming:
         return transforming.record(defn, operands, attrs)
     return record_plain(defn, operands, attrs)
@@ -75,6 +77,8 @@ def record_plain(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrV
 
 def record_view(source: Tensor, view: View) -> Tensor:
     """A view of `source`: the same storage, one step further along the chain."""
+    if STATE.trace is not None:
+        (source,) = STATE.trace.inside((source,))
     return transforming.record_view(source, view) if STATE.transforming else record_view_plain(source, view)
 
 

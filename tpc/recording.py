@@ -44,7 +44,7 @@ class Recorded:
     """A value of the growing graph: the result of `defn` on `operands`, or a leaf with `data`, or a placeholder.
 
     For an op with several results, `type` is a tuple and each result is a further `Recorded` with `defn` None,
-    `operands` the call alone and its `index`.
+    `operands` the call alone and its `index`. The programs that an op runs stand in `attrs` as "bodies".
     """
 
     __slots__ = ("attrs", "data", "defn", "index", "loc", "operands", "order", "scope", "type")
@@ -265,7 +265,13 @@ def capture(
             env[id(value)] = calls[id(value.operands[0])].results[value.index]
             continue
         types = value.type if type(value.type) is tuple else (value.type,)
-        op = Op(value.defn, [env[id(v)] for v in value.operands], value.attrs, types, names.path(value.scope), resolve_loc(value.loc))
+        attrs: Any = value.attrs
+        bodies: tuple[Program, ...] = ()
+        if value.defn.bodies:
+            attrs = dict(attrs)
+            bodies = attrs.pop("bodies")
+        operands = [env[id(v)] for v in value.operands]
+        op = Op(value.defn, operands, attrs, types, names.path(value.scope), resolve_loc(value.loc), bodies)
         ops.append(op)
         if type(value.type) is tuple:
             calls[id(value)] = op

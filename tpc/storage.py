@@ -56,12 +56,12 @@ class Storage:
         return self._read_elsewhere(trace)
 
     def _read_elsewhere(self, trace: Trace | None) -> Recorded:
-        if self.trace is not None and self.trace is not trace:
+        if self.trace is not None and self.trace is not trace and (trace is None or not trace.is_outside(self)):
             raise RuntimeError(
                 "a tensor that was recorded inside tpc.compile or tpc.trace is used outside of it: its value exists only within "
                 "one compiled call. Return it from the function instead"
             )
-        if trace is not None and self.trace is None:
+        if trace is not None and trace.is_outside(self):
             return trace.read(self)
         assert self.shared is not None
         return leaf(self.shared.copy())
@@ -70,7 +70,7 @@ class Storage:
         """Replaces the value and counts the write."""
         self.set(value)
         trace = STATE.trace
-        if trace is not None and self.trace is None:
+        if trace is not None and trace.is_outside(self):
             trace.count_write(self)
         else:
             self.version += 1
@@ -78,7 +78,7 @@ class Storage:
     def set(self, value: Recorded) -> None:
         """Replaces the value."""
         trace = STATE.trace
-        if trace is not None and self.trace is None:
+        if trace is not None and trace.is_outside(self):
             trace.set(self, value)
         elif self.shared is not None:
             from tpc.deferred import compute, flush

@@ -7,7 +7,7 @@ has its changes applied by each call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,6 +96,14 @@ class Trace:
         """Modules made here, whose attributes may change."""
 
     # --- memory from outside ---
+
+    def is_outside(self, storage: Storage) -> bool:
+        """Whether memory is from outside, so that the trace follows what it holds."""
+        return storage.trace is None
+
+    def inside(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """What stands for these operands in the trace: themselves, as tensors from outside are followed by their memory."""
+        return operands
 
     def read(self, storage: Storage) -> Recorded:
         value = self.values.get(storage)
@@ -259,7 +267,7 @@ class Trace:
 
 
 @contextmanager
-def tracing(trace: Trace) -> Any:
+def tracing(trace: Trace | None) -> Any:
     """Runs the block under a trace."""
     outer, STATE.trace = STATE.trace, trace
     try:

@@ -14,7 +14,7 @@ from tpc.batching.function_rule import active_level, batched_forward
 from tpc.recording import Scope, user_frame
 from tpc.state import STATE
 from tpc.tensor import Tensor
-from tpc.tree import leaves
+from tpc.tree import flatten, leaves, unflatten
 from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, rebase
 
 
@@ -25,6 +25,11 @@ def apply(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     split = cls.setup_context is not Function.setup_context
     if kwargs or split:
         args, kwargs = _bound(cls, split, args, kwargs)
+    if STATE.trace is not None:
+        found, structure = flatten(args)
+        within = STATE.trace.inside(found)
+        if within is not found:
+            args = unflatten(structure, within)
     ctx: FunctionNode = cls._backward_cls()
     ctx._loc = STATE.loc or user_frame()
     slots = _slots(ctx, args)
