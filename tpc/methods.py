@@ -49,14 +49,14 @@ METHODS = """
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
     lu lu_solve matrix_exp orgqr pinverse qr svd symeig triangular_solve
 
-    conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma istft stft
+    conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma istft stft frexp gcd lcm nextafter
 
     new_empty new_full new_ones new_tensor new_zeros
 """
 """Methods that are the function of the same name, the tensor as its first argument."""
 
 IN_PLACE = """
-    arccosh arcsinh arctanh arctan2 conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma
+    arccosh arcsinh arctanh arctan2 conj_physical digamma erfinv i0 igamma igammac lgamma mvlgamma gcd lcm nextafter
     abs absolute acos acosh add addcdiv addcmul arccos arcsin arctan asin asinh atan atan2 atanh bitwise_and bitwise_left_shift
     bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max clamp_min clip copysign cos cosh deg2rad div divide eq erf
     erfc exp exp2 expm1 fix float_power floor floor_divide fmod frac ge greater greater_equal gt heaviside hypot ldexp le lerp less

@@ -19,7 +19,6 @@ REASONS: dict[str, tuple[str, str]] = {
     "profilers": ("profiler monitor", "`report()` of a compiled function says what it does"),
     "named and nested tensors": ("nested rename refine_names align_to masked", "dimensions are numbers"),
     "small dtypes": ("float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu complex32 chalf uint1 int4 bits8", "NumPy has no such numbers"),
-    "integer arithmetic": ("gcd lcm gcd_ lcm_", "`math.gcd` works on numbers"),
     "approximate decompositions": ("lobpcg svd_lowrank pca_lowrank geqrf ormqr ldl_factor ldl_solve",
                                    "`linalg.svd`, `linalg.eigh`, `linalg.qr` and `linalg.lu_factor` give whole factors"),
     "other random numbers": ("poisson binomial", "`bernoulli`, `multinomial` and the in-place distributions are there"),

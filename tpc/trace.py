@@ -10,6 +10,7 @@ from typing import Any
 from tpc.autograd.application import signature_of
 from tpc.autograd.function import Function
 from tpc.body import Body
+from tpc.functions.linalg import trace as matrix_trace
 from tpc.ir.plan import Plan, plan_memory
 from tpc.ir.program import Module, Program
 from tpc.ir.types import TensorType, is_differentiable
@@ -59,8 +60,11 @@ def trace(function: Callable[..., Any] | type[Function], *args: Any, memory_budg
 
     A Function class stands for its `apply`, with its floating arguments requiring grad. Nothing outside changes. Raises what the
     function raises,
-    and `Untraceable` (a `RuntimeError`) where it looks at values that specs do not have.
+    and `Untraceable` (a `RuntimeError`) where it looks at values that specs do not have. Of a tensor it is PyTorch's `trace`, the sum of
+    a matrix's diagonal.
     """
+    if isinstance(function, Tensor):
+        return matrix_trace(function)
     name = getattr(function, "__name__", type(function).__name__)
     if isinstance(function, type) and issubclass(function, Function):
         args = tuple(Spec(a.type, is_differentiable(a.type.dtype)) if isinstance(a, Spec) else a for a in args)

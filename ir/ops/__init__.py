@@ -1,6 +1,6 @@
 """Operator definitions, one file per family; importing this package fills the table."""
 
-from tpc.ir.ops import control, elementwise, fft, fusion, host, indexing, linalg, nn, pairs, random, reduction, shape, special
+from tpc.ir.ops import control, elementwise, fft, fusion, host, indexing, linalg, nn, numbers, pairs, random, reduction, shape, special
 
 __all__ = [
     "control",
@@ -11,6 +11,7 @@ __all__ = [
     "indexing",
     "linalg",
     "nn",
+    "numbers",
     "pairs",
     "random",
     "reduction",

@@ -1,5 +1,5 @@
 """Fills the table of derivatives: importing this module imports every family's entries."""
 
-from tpc.autograd import elementwise, fft, host, indexing, linalg, nn, pairs, random, reduction, shape, special
+from tpc.autograd import elementwise, fft, host, indexing, linalg, nn, numbers, pairs, random, reduction, shape, special
 
-__all__ = ["elementwise", "fft", "host", "indexing", "linalg", "nn", "pairs", "random", "reduction", "shape", "special"]
+__all__ = ["elementwise", "fft", "host", "indexing", "linalg", "nn", "numbers", "pairs", "random", "reduction", "shape", "special"]

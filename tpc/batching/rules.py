@@ -268,4 +268,5 @@ from tpc.batching import fft as _fft  # noqa: E402, F401 - enters the rules of i
 from tpc.batching import host as _host  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import linalg as _linalg  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import nn as _nn  # noqa: E402, F401 - enters the rules of its family
+from tpc.batching import numbers as _numbers  # noqa: E402, F401 - enters the rules of its family
 from tpc.batching import pairs as _pairs  # noqa: E402, F401 - enters the rules of its family

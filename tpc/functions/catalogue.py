@@ -22,6 +22,7 @@ from tpc.functions import (
     linalg,
     masks,
     norms,
+    numbers,
     older_linalg,
     ordering,
     pairs,
@@ -67,6 +68,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     special,
     spectrogram,
     tapers,
+    numbers,
 )
 """In the order in which a name is looked for."""
 
@@ -107,6 +109,7 @@ PUBLIC = """
     gradient fill unsafe_chunk unsafe_split narrow_copy fmax fmin conj_physical view_as_real view_as_complex
     digamma erfinv i0 igamma igammac lgamma mvlgamma polygamma
     bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft
+    frexp gcd lcm nextafter
 
     cholesky cholesky_inverse cholesky_solve det inverse logdet slogdet
     eig frobenius_norm lstsq lu lu_solve lu_unpack matrix_exp matrix_rank nuclear_norm orgqr pinverse qr solve svd symeig triangular_solve
