@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -175,5 +176,8 @@ class Categorical(Distribution):
         """Entropy."""
         return e.neg(sum(xlogy(self.probs, self.probs), -1))
 
+
+# PyTorch has a module for each: `torch.distributions.bernoulli.Bernoulli`
+bernoulli = categorical = distribution = gumbel = normal = uniform = sys.modules[__name__]
 
 __all__ = ["Bernoulli", "Categorical", "Distribution", "Gumbel", "Normal", "Uniform"]

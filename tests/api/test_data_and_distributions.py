@@ -100,3 +100,8 @@ def test_settings():
     assert str(tpc.tensor(1 / 3)) == "tensor(0.33)"
     tpc.set_printoptions(profile="default")
     assert (tpc.version.cuda, tpc.version.__version__) == (None, tpc.__version__)
+
+
+def test_distributions_are_found_in_modules_of_their_names():
+    for name in tpc.distributions.__all__:
+        assert getattr(getattr(tpc.distributions, name.lower()), name) is getattr(tpc.distributions, name)
