@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import Any, NoReturn
 
+from tpc.cli.check import check_command
 from tpc.cli.files import diff_command, draw_command, opt_command, verify_command
 from tpc.cli.run import run_command
 from tpc.cli.trace import trace_command
@@ -22,10 +23,11 @@ examples:
   tpc trace swish.py:Swish --input 'f32[64,784]' -o swish.svg        a custom Function, drawn
   tpc opt in.tir --passes simplify,cse,fuse -o out.tir               passes over IR text
   tpc run out.tir --input x.npy                                      IR text on arrays
+  tpc check swish.py                                                 what is wrong or costly about Functions
   tpc diff in.tir out.tir                                            whether two programs are the same
 
 exit codes:
-  0 fine   1 the answer is no: programs differ, IR is wrong, a run failed   2 wrong usage
+  0 fine   1 the answer is no: programs differ, IR is wrong, a run failed, a Function is wrong   2 wrong usage
   3 the traced program raised   4 internal error of tpc   130 interrupted
 
 environment: TPC_VERIFY, TPC_DUMP, TPC_SKIP, TPC_THREADS, TPC_CACHE_DIR (see tpc.config), NO_COLOR
@@ -50,6 +52,17 @@ stages:
   optimized  after all passes (pictures)         plan       with memory assigned
 Without --stage, the programs that run are printed as they are before the last passes: one, or forward and
 reverse.
+"""
+
+_CHECK_EPILOG = """\
+FILE is path.py or dotted.module. Without --input and --args, arguments are tried until forward takes them.
+Floating arguments require grad and are checked in double precision. "wrong" findings are faults, "cost" findings
+are memory or work that can be spared. Exits with 1 if anything is wrong or a Function could not be checked.
+
+examples:
+  tpc check swish.py                                        every Function of the file
+  tpc check swish.py Swish --input 'f32[64,784]'            one, on arguments of these types
+  tpc check losses.py Loss --args losses.py:example --json
 """
 
 _OPT_EPILOG = f"""\
@@ -106,6 +119,7 @@ def parser() -> argparse.ArgumentParser:
     main.add_argument("--version", action="version", version=version())
     commands = main.add_subparsers(metavar="COMMAND", required=True, title="commands")
     _trace(commands)
+    _check(commands)
     _opt(commands)
     _run(commands)
     _diff(commands)
@@ -139,6 +153,16 @@ def _trace(commands: Any) -> None:
     _budget(command)
     _output(command)
     _picture(command)
+    _color(command)
+
+
+def _check(commands: Any) -> None:
+    command = _command(commands, "check", check_command, "say what is wrong or costly about custom Functions", _CHECK_EPILOG)
+    command.add_argument("file", metavar="FILE", help="path.py or dotted.module")
+    command.add_argument("name", metavar="NAME", nargs="?", help="one of its Functions (default: all)")
+    _inputs(command, "SPEC", "one argument: a type or a literal")
+    command.add_argument("--args", metavar="MODULE:FUNCTION", help="a function that returns a tuple of arguments")
+    command.add_argument("--json", action="store_true", help="the findings as JSON")
     _color(command)
 
 

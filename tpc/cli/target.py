@@ -44,7 +44,7 @@ def find(command: str, target: str) -> Any:
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise usage(command, f"{target!r} is no target: write path.py:name or dotted.module:name")
-    found: Any = _from_file(command, place) if place.endswith(".py") or "/" in place else _import(command, place)
+    found: Any = module_of(command, place)
     for part in name.split("."):
         with users_code():
             names = [n for n in dir(found) if not n.startswith("__")]
@@ -55,6 +55,11 @@ def find(command: str, target: str) -> Any:
             raise usage(command, f"{place} has no {name!r}{hint}")
         found = getattr(found, part)
     return found
+
+
+def module_of(command: str, place: str) -> ModuleType:
+    """The module that ``path.py`` or ``dotted.module`` is."""
+    return _from_file(command, place) if place.endswith(".py") or "/" in place else _import(command, place)
 
 
 def _from_file(command: str, path: str) -> ModuleType:
