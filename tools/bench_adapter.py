@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-MODES = ("joint", "split", "deferred")
-"""Forward, backward and update as one compiled call; forward compiled alone; nothing compiled."""
+MODES = ("joint", "numpy", "split", "deferred")
+"""Forward, backward and update as one compiled call; the same without native code; forward compiled alone; nothing compiled."""
 
 
 def library() -> Any:
@@ -29,10 +29,10 @@ def prepare(program: Any, mode: str) -> Callable[[], list[Any]]:
 
     if mode == "split" and hasattr(program, "forward"):
         program.forward = tpc.compile(program.forward, fullgraph=True)
-    elif mode in ("joint", "split"):
-        program.step = tpc.compile(program.step, fullgraph=True)
+    elif mode != "deferred":
+        program.step = tpc.compile(program.step, fullgraph=True, backend="numpy" if mode == "numpy" else None)
     arguments, run = program.arguments, program.step
-    if mode == "joint":
+    if mode in ("joint", "numpy"):
         return lambda: run(*arguments)
 
     def step() -> Any:

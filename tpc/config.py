@@ -20,7 +20,7 @@ skip: tuple[str, ...] = ()
 """TPC_SKIP: names of passes to leave out, to find the one at fault."""
 threads: int = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))
 """TPC_THREADS: threads that large fused groups may use."""
-backend: str = "numpy"
+backend: str = "auto"
 """TPC_BACKEND: what compiled programs run on: "numpy", "native" (llvmlite has to be installed), or "auto": native where it can be had."""
 cache_dir: str | None = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tpc")
 """TPC_CACHE_DIR: where machine code is kept between runs; None (an empty text) for nowhere."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -167,8 +167,9 @@ def _symbol(name: str) -> int:
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
-@lru_cache(maxsize=1)
+@cache
 def _method(folder: Path | None) -> _MethodDef:
+    """The driver as a method. It has to stay: functions point at it."""
     text = _DRIVER.format(header=HEADER, class_offset=HEADER - 8, count_none=_COUNT if COUNTS_NONE else "")
     return _MethodDef(b"segment", jit.address(f"driver {HEADER} {COUNTS_NONE}", lambda: text, folder), METH_FASTCALL, None)
 

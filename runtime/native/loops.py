@@ -130,6 +130,8 @@ class Emitter(Writer):
                 self._store(known[value], pointer, nest.dtype(value), False)
 
     def _has_pass(self, stage: int) -> bool:
+        if stage == 0 and any(self.nest.step(v) is None and self.nest.is_full(v) for v, _ in self.nest.outputs):
+            return True
         return any((s.full and s.stage == stage) or (s.name in REDUCTIONS and s.stage == stage + 1) for s in self.nest.steps)
 
     def _total(self, value: int, step: Step) -> ir.Value:

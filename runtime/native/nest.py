@@ -193,6 +193,21 @@ def _step(made: Describer, op: Op, operands: list[int]) -> int:
     return made.add(op.name, operands, op.operands[-1].type.dtype, dtype)
 
 
+def loops_together(body: Program) -> bool:
+    """Whether one nest has room for all values of a body, which may also hold ops that have nothing to do with each other."""
+    shape, _ = iteration_space(body)
+    values = (*body.inputs, *(v for op in body.ops for v in op.results))
+    return all(_lies_in(v, shape) for v in values)
+
+
+def _lies_in(value: Value, shape: tuple[int, ...]) -> bool:
+    own = value.type.shape
+    if len(own) > len(shape):
+        return False
+    along = shape[: len(own)] if _lost_axes(value) else shape[len(shape) - len(own) :]
+    return all(n in (1, size) for n, size in zip(own, along, strict=True))
+
+
 def _lost_axes(value: Value) -> bool:
     """Whether a value lacks the axes that it was reduced over."""
     return value.op is not None and value.op.defn.reduction and value.type.rank < value.op.operands[0].type.rank

@@ -14,7 +14,7 @@ from tpc.ir.plan import Place, Plan
 from tpc.ir.program import Op, Program, Value
 from tpc.runtime.native import jit
 from tpc.runtime.native.loops import Emitter, collapsed, loops_of
-from tpc.runtime.native.nest import COMPOSITES, REDUCTIONS, Describer, Nest, describe, iteration_space, reduced_axes
+from tpc.runtime.native.nest import COMPOSITES, REDUCTIONS, Describer, Nest, describe, iteration_space, loops_together, reduced_axes
 from tpc.runtime.native.products import Matrix, Product, ProductWriter
 from tpc.runtime.native.scalars import FLOATS, REGISTERS, converts, supports
 
@@ -170,6 +170,8 @@ def _cost(name: str) -> float:
 
 def _fusion(op: Op, body: Program, memory: Memory) -> list[Part] | None:
     if not all(_is_supported(inner) and inner.results[0].type.dtype in REGISTERS for inner in body.ops):
+        return None
+    if not loops_together(body):
         return None
     shape, rows = iteration_space(body)
     if any(reduced_axes(o) != tuple(range(rows, len(shape))) for o in body.ops if not o.defn.elementwise and o.operands):

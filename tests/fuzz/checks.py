@@ -25,7 +25,7 @@ def check(program: Program) -> str | None:
         compiled: list[Any] = []
 
         def compile(body: Any) -> Any:
-            compiled.append(tpc.compile(body, memory_budget=program.budget))
+            compiled.append(tpc.compile(body, memory_budget=program.budget, backend="numpy"))
             return compiled[0]
 
         got = run(program, tpc, compile)

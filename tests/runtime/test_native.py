@@ -78,3 +78,24 @@ def test_sums_down_columns(op, shape, dims, kept, lost):
         got, want, lines = run(text, numbers(*map(int, shape.split(","))))
         assert not calls(lines)
         agree(got, want)
+
+
+def test_a_number_that_is_only_copied_is_written():
+    text = 'program @p (%x: f32[]) -> (f32[]) {\n%y = cast %x {dtype="f32"} : f32[]\nreturn %y\n}'
+    got, want, lines = run(text, np.array(-3.5, "f4"))
+    assert not calls(lines)
+    assert got == want
+
+
+def test_a_body_of_two_shapes_that_have_nothing_to_do_with_each_other():
+    text = """program @p (%x: f32[9,1], %y: f32[3,1,1]) -> (f32[3,1,1], f32[9,1]) {
+      %0, %1 = fusion %x, %y : f32[3,1,1], f32[9,1]
+        body @fused (%a: f32[9,1], %b: f32[3,1,1]) {
+          %0 = exp %a : f32[9,1]
+          %1 = neg %b : f32[3,1,1]
+          return %1, %0
+        }
+      return %0, %1
+    }"""
+    got, want, _ = run(text, numbers(9, 1), numbers(3, 1, 1))
+    agree(got, want)

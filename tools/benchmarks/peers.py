@@ -32,7 +32,7 @@ def find(torch_python: str | None) -> list[Peer]:
     """Hand-written NumPy and tpc's modes in this Python; PyTorch in this one or another, where it can be imported."""
     here = sys.executable
     peers = [Peer("NumPy", here, "numpy_adapter", "by hand")]
-    peers += [Peer(f"tpc {mode}", here, "bench_adapter", mode) for mode in ("joint", "split", "deferred")]
+    peers += [Peer(f"tpc {mode}", here, "bench_adapter", mode) for mode in ("joint", "numpy", "split", "deferred")]
     python = torch_python or here
     if can_import(python, "torch"):
         peers += [Peer("torch eager", python, "torch_adapter", "eager"), Peer("torch.compile", python, "torch_adapter", "compile")]
