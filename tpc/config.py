@@ -22,10 +22,13 @@ threads: int = max(1, min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_
 """TPC_THREADS: threads that large fused groups may use."""
 backend: str = "auto"
 """TPC_BACKEND: what compiled programs run on: "numpy", "native" (llvmlite has to be installed), or "auto": native where it can be had."""
+blas: str = "auto"
+"""TPC_BLAS: what multiplies matrices: "numpy", "mkl" (that package has to be installed), or "auto": MKL where it is there and faster."""
 cache_dir: str | None = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tpc")
 """TPC_CACHE_DIR: where machine code is kept between runs; None (an empty text) for nowhere."""
 
 BACKENDS = ("auto", "numpy", "native")
+BLAS = ("auto", "numpy", "mkl")
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "verify": lambda text: text not in ("", "0"),
@@ -33,6 +36,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "skip": lambda text: tuple(p for p in text.split(",") if p),
     "threads": lambda text: max(1, int(text)),
     "backend": lambda text: BACKENDS[BACKENDS.index(text)],
+    "blas": lambda text: BLAS[BLAS.index(text)],
     "cache_dir": lambda text: text or None,
 }
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from tpc import config
 from tpc.ir.program import Program
+from tpc.runtime import blas
 
+blas.follow(lambda: config.blas)
 _dumps = count()
 
 
