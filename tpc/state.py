@@ -43,6 +43,12 @@ class State(threading.local):
 
 STATE = State()
 
+
+def inside(tensor: Any) -> Any:
+    """What stands for a tensor in the trace that is running."""
+    return tensor if STATE.trace is None else STATE.trace.inside((tensor,))[0]
+
+
 _PASSING = {
     "grad_enabled": True, "inference": False, "trace": None, "scope": None, "loc": None, "saved_hooks": None, "transforming": False,
     "duals": (), "vmaps": (),

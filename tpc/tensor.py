@@ -11,7 +11,7 @@ from tpc.dtype import SCALAR_NAMES, can_cast
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
-from tpc.state import STATE
+from tpc.state import STATE, inside
 from tpc.storage import Alias, Storage
 from tpc.typed import Typed
 from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, base_was_written, move_retained, overlaps, rebase
@@ -231,6 +231,8 @@ class Tensor(Typed):
 
     def _snapshot(self) -> Tensor:
         """Another tensor with the value and the history of this moment, that later writes do not reach."""
+        if (within := inside(self)) is not self:
+            return within._snapshot()  # type: ignore[no-any-return]
         if STATE.trace is not None:
             STATE.trace.look((self,))
         value = self._read()
@@ -323,6 +325,8 @@ class Tensor(Typed):
 
     def detach(self) -> Tensor:
         """An alias without history."""
+        if (within := inside(self)) is not self:
+            return within.detach()  # type: ignore[no-any-return]
         if STATE.trace is not None:
             STATE.trace.look((self,))
         return Tensor(self._storage, self._type, self._views)
@@ -333,9 +337,12 @@ class Tensor(Typed):
         self._read_from = self._read_value = None
         REARRANGED.count += 1
 
+    def _unversioned(self) -> Tensor:
+        return Tensor(Alias(self._storage), self._type, self._views)
+
     @property
     def data(self) -> Tensor:
-        return Tensor(Alias(self._storage), self._type, self._views)
+        return inside(self)._unversioned()  # type: ignore[no-any-return]
 
     @data.setter
     def data(self, other: Tensor) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tpc.ir.types import tensor_type
 from tpc.recording import Recorded
-from tpc.state import STATE
+from tpc.state import STATE, inside
 from tpc.tensor import Tensor
 
 
@@ -65,6 +65,8 @@ class Batched(Tensor):
         )
 
     def _snapshot(self) -> Tensor:
+        if (within := inside(self)) is not self:
+            return within._snapshot()  # type: ignore[no-any-return]
         made = Batched(self._physical._snapshot(), self._level)
         edge = self._edge()
         if edge is not None:
@@ -73,7 +75,12 @@ class Batched(Tensor):
         return made
 
     def detach(self) -> Tensor:
+        if (within := inside(self)) is not self:
+            return within.detach()  # type: ignore[no-any-return]
         return Batched(self._physical.detach(), self._level)
+
+    def _unversioned(self) -> Tensor:
+        return Batched(self._physical.data, self._level)
 
     def _store(self, content: Tensor) -> None:
         level = self._level
@@ -109,6 +116,19 @@ def physical(x: Tensor, level: VmapLevel) -> Tensor:
     if isinstance(x, Batched) and x._level is level:
         return x._physical
     return expand(unsqueeze(x, 0), (level.batch_size, *x._type.shape))
+
+
+def without_history(t: Tensor) -> Tensor:
+    """An alias without the history that lives on the tensor itself: what is below a batch keeps its own, and tangents stay. (The public
+    `detach` cuts off everything.)"""
+    if isinstance(t, Batched):
+        made: Tensor = Batched(t._physical, t._level, t._entered)
+    else:
+        if STATE.trace is not None:
+            STATE.trace.look((t,))
+        made = Tensor(t._storage, t._type, t._views)
+    made._tangent = t._tangent
+    return made
 
 
 def depth_of(t: Tensor) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from tpc.autograd.backward import grad as gradients
 from tpc.autograd.forward_ad import enter_level, exit_level, make_dual, unpack_dual
 from tpc.autograd.node import AccumulateGrad, Node
+from tpc.batching.batched import Batched, without_history
 from tpc.func.vmap import vmap
 from tpc.functions.factories import eye, zeros_of
 from tpc.functions.joining import split
@@ -36,8 +37,7 @@ class _Recorded:
             raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, but one has dtype {t.dtype}")
         if t._tracked():
             return view(t, shape.reshape, {"shape": t._type.shape})
-        made = t.detach()
-        made._tangent = t._tangent
+        made = without_history(t)
         made.requires_grad_()
         self.leaves.add(id(made))
         self.kept.append(made)
@@ -49,12 +49,13 @@ class _Recorded:
             return x
         if x._tangent is not None:
             x._tangent = {level: self.cut(t) for level, t in x._tangent.items()}
+        if isinstance(x, Batched) and (physical := self.cut(x._physical)) is not x._physical:
+            below, x = x, Batched(physical, x._level)
+            x._node, x._slot, x._tangent = below._node, below._slot, below._tangent
         edge = x._edge()
         if edge is None or self._leads_out(edge[0]):
             return x
-        made = x.detach()
-        made._tangent = x._tangent
-        return made
+        return without_history(x)
 
     def _leads_out(self, root: Node) -> bool:
         seen = {root}
