@@ -18,7 +18,7 @@ from tpc.recording import Recorded, capture, placeholder, resolve_loc, user_fram
 from tpc.state import STATE
 from tpc.storage import Storage
 from tpc.tensor import Tensor
-from tpc.tracing import Trace, Untraceable, tracing
+from tpc.tracing import Trace, Untraceable
 
 Function = Callable[..., list[Tensor]]
 """A pure function of tensors."""
@@ -32,7 +32,6 @@ class BodyTrace(Trace):
         self.what, self.outer = what, STATE.trace
         self.lifted: dict[int, tuple[Tensor, Tensor]] = {}
         """Tensors from outside and what stands for them here, by id."""
-        self.memory: dict[Storage, Tensor] = {}
 
     def is_outside(self, storage: Storage) -> bool:
         return storage.trace is not self
@@ -66,13 +65,7 @@ class BodyTrace(Trace):
             self.lifted = {**{k: v for k, v in self.lifted.items() if not any(v[0] is o for o in outer)}, **before}
 
     def read(self, storage: Storage) -> Recorded:
-        # Reached by aliases without history, such as what detach() gives.
-        found = self.memory.get(storage)
-        if found is None:
-            with tracing(self.outer):
-                alias = Tensor(storage, storage.read().type)
-            found = self.memory[storage] = self.stand_in(alias)
-        return found._storage.value
+        raise Untraceable(f"{self.what} reads memory from outside in a way that no operand stands for; pass the tensor as an operand")
 
     def set(self, storage: Storage, value: Recorded) -> None:
         self.refuse_write()

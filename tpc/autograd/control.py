@@ -14,8 +14,9 @@ from typing import Any
 from tpc.autograd.node import Grads, Node
 from tpc.autograd.saved import SECOND_TIME, SavedTensor
 from tpc.autograd.tangents import Level, below, set_tangent, tangent_of
-from tpc.batching.batched import Batched, depth_of, innermost, is_batched, lowered
+from tpc.batching.batched import Batched, depth_of, innermost, is_batched, lowered, without_history
 from tpc.bodies import Body, Function, grad_mode, record_body
+from tpc.ir.compare import same_program
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import control as ops
 from tpc.ir.program import Program
@@ -28,6 +29,27 @@ from tpc.tensor import Tensor
 
 
 @dataclass(frozen=True)
+class Root:
+    """User code as it was recorded: whoever runs it once more after that makes sure that it does the same."""
+
+    name: str
+    function: Function
+    types: Sequence[TensorType]
+    flags: Sequence[bool]
+    program: Program
+
+    def check(self) -> None:
+        """`RuntimeError` where variables that the code closes over are others by now."""
+        with grad_mode(True):
+            again, _ = record_body(self.name, self.function, self.types, self.flags)
+        if same_program(again.program(self.name), self.program, origin=False) is not None:
+            raise RuntimeError(
+                f"the {self.name} function of control flow has changed since it was recorded (a Python variable that it reads is another "
+                "by now), and this transform of its backward runs it once more: bind the variable, as in `lambda x, k=k: x * k`"
+            )
+
+
+@dataclass(frozen=True)
 class Call:
     """A control flow op: functions of tensors that close over nothing, and the bodies that were recorded of them, if they were."""
 
@@ -35,6 +57,7 @@ class Call:
     functions: tuple[Function, ...]
     attrs: dict[str, Any]
     bodies: tuple[Body, ...] = ()
+    roots: tuple[Root, ...] = ()
 
     @property
     def carried(self) -> int:
@@ -61,10 +84,12 @@ class Call:
         if any(flags):
             flags[: self.carried] = [True] * self.carried
         types = self.input_types(operands)
-        return replace(
-            self,
-            bodies=tuple(record_body(name, f, types, flags)[0] for name, f in zip(self.defn.bodies, self.functions, strict=True)),
-        )
+        bodies = tuple(record_body(name, f, types, flags)[0] for name, f in zip(self.defn.bodies, self.functions, strict=True))
+        made = replace(self, bodies=bodies)
+        if not any(flags):
+            return made
+        parts = zip(self.defn.bodies, self.functions, made.programs(), strict=True)
+        return replace(made, roots=tuple(Root(name, f, types, flags, program) for name, f, program in parts))
 
     def programs(self) -> tuple[Program, ...]:
         return tuple(body.program(name) for name, body in zip(self.defn.bodies, self.bodies, strict=True))
@@ -87,9 +112,14 @@ def run(call: Call, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
         operands = STATE.trace.inside(operands)
     level = innermost(operands) if STATE.transforming else None
     followed = [d for d in STATE.duals if (level is None or d.depth >= level.depth) and any(tangent_of(t, d) is not None for t in operands)]
-    own = operands if level is None else [t if is_batched(t, level) or not _is_from_below(t, level) else t.detach() for t in operands]
+    own = (
+        operands if level is None else [t if is_batched(t, level) or not _is_from_below(t, level) else without_history(t) for t in operands]
+    )
     tracked = [STATE.grad_enabled and t._tracked() and is_differentiable(t._type.dtype) for t in own]
     history = any(tracked)
+    if level is not None or followed:
+        for root in call.roots:
+            root.check()
     if history or not (level or followed):
         call = call.recorded(own, tracked)
     shown = call.saving() if history and call.defn is ops.scan else call
@@ -100,7 +130,7 @@ def run(call: Call, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
     else:
         from tpc.batching.control import batched
 
-        under = [t._physical if is_batched(t, level) else t if _is_from_below(t, level) else t.detach() for t in operands]
+        under = [t._physical if is_batched(t, level) else t if _is_from_below(t, level) else without_history(t) for t in operands]
         with lowered(level):
             made = batched(shown, under, [is_batched(t, level) for t in operands], level)
         results = tuple(Batched(r, level) for r in made)
@@ -182,7 +212,7 @@ def _pull_cond(call: Call, operands: Sequence[Tensor], stack: Sequence[Tensor], 
     given = [g for g in grads if g is not None]
     bodies = tuple(_pulled_body(b, inputs, arriving) for b in call.bodies)
     functions = tuple(_pulled(f, len(operands) - 1, inputs, arriving) for f in call.functions)
-    return run(Call(ops.cond, functions, {}, bodies), [*operands, *given])
+    return run(Call(ops.cond, functions, {}, bodies, call.roots), [*operands, *given])
 
 
 def _pull_scan(call: Call, operands: Sequence[Tensor], stack: Sequence[Tensor], wanted: Sequence[int], grads: Grads) -> Sequence[Tensor]:
@@ -221,7 +251,7 @@ def _pull_scan(call: Call, operands: Sequence[Tensor], stack: Sequence[Tensor], 
     starts = [grads[i] if grads[i] is not None else zeros_of(operands[i]._type) for i in flowing]
     zeros = [zeros_of(operands[i]._type) for i in rest]
     given = [*starts, *zeros, *stack, *operands[n : n + m], *[grads[i] for i in arriving], *operands[n + m :]]
-    results = iter(run(Call(ops.scan, (function,), attrs, (made,)), given))  # type: ignore[arg-type]
+    results = iter(run(Call(ops.scan, (function,), attrs, (made,), call.roots), given))  # type: ignore[arg-type]
     by_operand = {i: next(results) for i in (*flowing, *rest, *xs)}
     return [by_operand[i] for i in wanted]
 
@@ -245,9 +275,7 @@ def _pulled(function: Function, count: int, inputs: Sequence[int], outputs: Sequ
 def _tracked_alias(t: Tensor) -> Tensor:
     if t._tracked():
         return t._snapshot()
-    made = t.detach()
-    made._tangent = t._tangent
-    return made.requires_grad_()
+    return without_history(t).requires_grad_()
 
 
 def _gradients(

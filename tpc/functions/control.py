@@ -17,7 +17,7 @@ from tpc.ir.ops import control as ops
 from tpc.ir.types import TensorType, tensor_type
 from tpc.record import cast
 from tpc.tensor import Tensor
-from tpc.tree import flatten, unflatten
+from tpc.tree import LEAF, flatten, unflatten
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
@@ -45,10 +45,10 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     call, inputs = _prepared(ops.cond, branches, given, [t._type for t in given], {})
     true, false = branches
     if true.structure != false.structure:
-        raise RuntimeError(f"Unmatched output structure from torch.cond branches: {true.structure} and {false.structure}")
+        raise RuntimeError(f"Unmatched output structure from tpc.cond branches: {true.structure} and {false.structure}")
     for i, (a, b) in enumerate(zip(true.types, false.types, strict=True)):
         if a.dtype != b.dtype:
-            raise RuntimeError(f"When merging two branches' output in torch.cond, expected same dtype but got {a.dtype} and {b.dtype}.")
+            raise RuntimeError(f"When merging two branches' output in tpc.cond, expected same dtype but got {a.dtype} and {b.dtype}.")
         if a.shape != b.shape:
             raise RuntimeError(
                 f"cond: output {i} of true_fn has shape {list(a.shape)}, that of false_fn {list(b.shape)}: shapes of programs are fixed"
@@ -80,7 +80,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     condition, body = _Flat(cond_fn, "cond_fn", structure, _truth), _Flat(body_fn, "body_fn", structure)
     call, inputs = _prepared(ops.while_loop, [condition, body], given, types, {"carried": len(given)})
     _check_carried("body_fn_output and carried_inputs", structure, types, body.structure, body.types)
-    return unflatten(structure, list(run(call, inputs)))
+    results = list(run(call, inputs))
+    return results[0] if body.structure == LEAF else unflatten(structure, results)
 
 
 def scan(
@@ -192,7 +193,7 @@ def _check_carried(what: str, structure: Any, types: Sequence[TensorType], got_s
         if a != b:
             kind = f"dtype: {a.dtype} vs {b.dtype}" if a.dtype != b.dtype else f"shape: {list(a.shape)} vs {list(b.shape)}"
             raise RuntimeError(f"Expected {what} to have same metadata but found: pair[{i}] differ in '{kind}'")
-    if _loose(structure) != _loose(got_structure):
+    if _loose(structure) not in (_loose(got_structure), (got_structure,)):
         raise RuntimeError(f"Expected {what} to have the same structure")
 
 
