@@ -52,12 +52,12 @@ _cache: OrderedDict[tuple[Any, ...], _Entry] = OrderedDict()
 
 def compute(value: Recorded) -> np.ndarray:
     """The array of a recorded value; everything else that waits in this thread is computed with it."""
-    if value.data is None:
-        trace = STATE.trace
-        if trace is not None:
-            return trace.evaluate(value)
-        if not _fill(value):
-            flush((value,))
+    trace = STATE.trace
+    if trace is not None:
+        # Also where the array is at hand, as an argument's is: a later call may have another.
+        return trace.evaluate(value)
+    if value.data is None and not _fill(value):
+        flush((value,))
     assert value.data is not None
     return value.data
 

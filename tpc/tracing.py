@@ -239,7 +239,7 @@ class Trace:
                 f"{value.type} was turned into an array at {where}: inside a compiled function only small values may be looked at. Use tpc "
                 "functions on the tensor, or tpc.where for a choice"
             )
-        if depends:
+        if depends and not any(v is value for v, _, _ in self.guards):
             self.guards.append((value, array, where))
         return array
 
