@@ -75,6 +75,7 @@ from tpc.dtype import (
     uint32,
     uint64,
 )
+from tpc.explaining import explain
 from tpc.func.vmap import vmap
 from tpc.functions.catalogue import public as _public
 from tpc.functions.control import cond, scan, while_loop
