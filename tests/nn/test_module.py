@@ -196,3 +196,91 @@ def test_initial_values():
     # The mean of a normal distribution cut off between a and b: mean + std * (phi(-1/2) - phi(1)) / (Phi(1) - Phi(-1/2)).
     assert t.mean().item() == pytest.approx(1.4133, abs=0.02)
     assert (nn.init.sparse_(tpc.empty(10, 4), 0.3) == 0).sum(0).tolist() == [3, 3, 3, 3]
+
+
+@pytest.fixture
+def heard():
+    """What hooks of all modules heard; they are gone afterwards."""
+    names, handles = [], []
+
+    def listen(register, hook):
+        handles.append(register(hook))
+
+    yield names, listen
+    for handle in handles:
+        handle.remove()
+
+
+def test_hooks_of_all_modules_come_before_its_own(heard):
+    names, listen = heard
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    model.register_forward_hook(lambda m, args, out: names.append("own"))
+    listen(nn.modules.module.register_module_forward_pre_hook, lambda m, args: names.append(f"before {type(m).__name__}"))
+    listen(nn.modules.module.register_module_forward_hook, lambda m, args, out: names.append(f"after {type(m).__name__}"))
+    listen(nn.modules.module.register_module_full_backward_hook, lambda m, gin, gout: names.append(f"back {type(m).__name__}"))
+    model(tpc.ones(1, 2, requires_grad=True)).sum().backward()
+    assert names == [
+        "before Sequential", "before Linear", "after Linear", "before ReLU", "after ReLU", "after Sequential", "own", "back ReLU",
+        "back Linear", "back Sequential",
+    ]  # fmt: skip
+
+
+def test_a_hook_of_all_modules_is_seen_by_recordings(heard):
+    names, listen = heard
+    run = tpc.compile(nn.ReLU(), fullgraph=True)
+    assert run(tpc.ones(1)).item() == 1.0
+    listen(nn.modules.module.register_module_forward_hook, lambda m, args, out: out * 2)
+    assert run(tpc.ones(1)).item() == 2.0
+
+
+def test_a_module_that_compiles_itself():
+    traced = []
+
+    class Cubed(nn.Module):
+        def forward(self, x):
+            traced.append(1)
+            return x**3
+
+    module = Cubed()
+    outer = nn.Sequential(module)
+    module.compile(fullgraph=True)
+    assert [outer(tpc.tensor(float(k))).item() for k in range(4)] == [0.0, 1.0, 8.0, 27.0]
+    assert len(traced) == 1
+    assert copy.deepcopy(outer)(tpc.tensor(2.0)).item() == 8.0
+    assert len(traced) == 2
+
+
+def test_modules_are_replaced_by_path():
+    model = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.ReLU())
+    model.set_submodule("0.0", nn.Tanh())
+    assert isinstance(model[0][0], nn.Tanh)
+    model.set_submodule("0.tail", nn.Sigmoid())
+    assert isinstance(model[0].tail, nn.Sigmoid)
+    with pytest.raises(AttributeError, match="`missing` is no attribute of Sequential"):
+        model.set_submodule("0.missing", nn.Tanh(), strict=True)
+    with pytest.raises(ValueError, match="without a target name"):
+        model.set_submodule("", nn.Tanh())
+    with pytest.raises(ValueError, match=r"is not an nn\.Module"):
+        model.set_submodule("1", "relu")
+
+
+def test_to_empty_keeps_shapes_and_dtypes():
+    model = nn.Linear(3, 2).double()
+    weight = model.weight
+    assert model.to_empty(device="cpu") is model
+    assert model.weight is weight
+    assert (model.weight.shape, model.weight.dtype) == ((2, 3), tpc.float64)
+
+
+def test_the_transformer_decodes_causally():
+    model = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
+    source, target = tpc.randn(2, 3, 8), tpc.randn(2, 4, 8)
+    mask = nn.Transformer.generate_square_subsequent_mask(4)
+    assert mask.tolist()[1] == [0.0, 0.0, -tpc.inf, -tpc.inf]
+    before = model(source, target, tgt_mask=mask)
+    target[:, 3] += 1
+    after = model(source, target, tgt_mask=mask)
+    assert tpc.allclose(before[:, :3], after[:, :3], atol=1e-6)
+    assert not tpc.allclose(before[:, 3], after[:, 3], atol=1e-3)
+    with pytest.raises(RuntimeError, match="the batch number of src and tgt must be equal"):
+        model(source[:1], target)

@@ -126,6 +126,7 @@ from tpc.nn.shaping import (
     ZeroPad2d,
     ZeroPad3d,
 )
+from tpc.nn.transformer import Transformer
 
 __all__ = [
     "CELU",
@@ -256,6 +257,7 @@ __all__ = [
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "Transformer",
     "TransformerDecoder",
     "TransformerDecoderLayer",
     "TransformerEncoder",
@@ -274,3 +276,5 @@ __all__ = [
     "init",
     "utils",
 ]  # fmt: skip
+
+from tpc.nn import modules as modules

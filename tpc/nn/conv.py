@@ -16,7 +16,7 @@ from tpc.tensor import Tensor
 MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
+class Convolution(Module):
     COUNT = 0
     TRANSPOSED = False
     weight: Parameter
@@ -69,7 +69,7 @@ class _Convolution(Module):
         return text + (f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
 
-class _Forward(_Convolution):
+class _Forward(Convolution):
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
@@ -93,7 +93,7 @@ class _Forward(_Convolution):
         return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)  # type: ignore[no-any-return]
 
 
-class _Transposed(_Convolution):
+class Transposed(Convolution):
     TRANSPOSED = True
 
     def __init__(
@@ -141,19 +141,19 @@ class Conv3d(_Forward):
     COUNT = 3
 
 
-class ConvTranspose1d(_Transposed):
+class ConvTranspose1d(Transposed):
     """The gradient of a Conv1d as a layer: it makes inputs longer by its stride."""
 
     COUNT = 1
 
 
-class ConvTranspose2d(_Transposed):
+class ConvTranspose2d(Transposed):
     """The gradient of a Conv2d as a layer."""
 
     COUNT = 2
 
 
-class ConvTranspose3d(_Transposed):
+class ConvTranspose3d(Transposed):
     """The gradient of a Conv3d as a layer."""
 
     COUNT = 3

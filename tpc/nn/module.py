@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tpc.autograd.node import HookHandle, Hooks
 from tpc.nn import state
-from tpc.nn.hooks import BackwardWatch
+from tpc.nn.hooks import EVERY, BackwardWatch, ModuleHooks, added, after_forward, before_forward
 from tpc.nn.parameter import Buffer, Parameter
 from tpc.nn.tree import TABLES, Tree
 from tpc.state import STATE
@@ -22,18 +22,6 @@ HOOKS = tuple(
         "forward_pre", "forward", "backward_pre", "backward", "state_dict", "state_dict_pre", "load_state_dict_pre", "load_state_dict_post",
     )
 )  # fmt: skip
-
-
-class _ModuleHooks(Hooks):
-    """Hooks of a module; a recording is made anew where they change."""
-
-    def __setitem__(self, key: int, hook: Any) -> None:
-        REARRANGED.count += 1
-        super().__setitem__(key, hook)
-
-    def pop(self, key: int, default: Any = None) -> Any:
-        REARRANGED.count += 1
-        return super().pop(key, default)
 
 
 class Module(Tree):
@@ -52,7 +40,7 @@ class Module(Tree):
     def __init__(self) -> None:
         made: dict[str, Any] = {name: {} for name in TABLES}
         made |= {"_non_persistent_buffers_set": set(), "training": True}
-        made |= {name: _ModuleHooks() for name in HOOKS}
+        made |= {name: ModuleHooks() for name in HOOKS}
         self.__dict__.update(made)
         if STATE.trace is not None:
             STATE.trace.modules_made[id(self)] = self
@@ -70,6 +58,9 @@ class Module(Tree):
                 found = self.__dict__.get(table)
                 if found is not None and name in found:
                     return found[name]
+            computed = self.__dict__.get("_computed")
+            if computed and name in computed:
+                return computed[name](self)
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -185,65 +176,67 @@ class Module(Tree):
 
     add_module = register_module
 
+    def compute_attribute(self, name: str, compute: Callable[[Any], Any] | None) -> None:
+        """Makes the attribute `name`, which is none otherwise, the result of `compute(module)`, anew at each use; None ends that."""
+        REARRANGED.count += 1
+        held = {k: v for k, v in self.__dict__.get("_computed", {}).items() if k != name}
+        self.__dict__["_computed"] = held if compute is None else {**held, name: compute}
+
     # --- calls ---
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if STATE.trace is not None:
             STATE.trace.modules[id(self)] = self
-        if not (self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks):
+        elif (compiled := self.__dict__.get("_compiled_call")) is not None:
+            return compiled.run(*args, **kwargs)
+        return self._called(*args, **kwargs)
+
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs forward between the hooks, those of all modules first."""
+        own = self.__dict__
+        if not (any(EVERY.values()) or any([own[kind] for kind in EVERY])):
             return self.forward(*args, **kwargs)
-        for hook in list(self._forward_pre_hooks.values()):
+        pre, post, back_pre, back = ([*hooks.values(), *own[kind].values()] for kind, hooks in EVERY.items())
+        for hook in pre:
             args, kwargs = hook(self, args, kwargs)
         watch = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            watch = BackwardWatch(self, self._backward_pre_hooks.values(), self._backward_hooks.values())
+        if back or back_pre:
+            watch = BackwardWatch(self, back_pre, back)
             args = watch.inputs_of(args)
         try:
             result = self.forward(*args, **kwargs)
         except BaseException:
-            for hook in list(self._forward_hooks.values()):
+            for hook in post:
                 if hook.always:
                     hook(self, args, kwargs, None)
             raise
-        for hook in list(self._forward_hooks.values()):
+        for hook in post:
             result = hook(self, args, kwargs, result)
         return result if watch is None else watch.outputs_of(result)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compiles calls of this module, in place; the arguments are those of `tpc.compile`."""
+        self.__dict__["_compiled_call"] = CompiledCall(self._called, args, kwargs)
+
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """`hook(module, args)` runs before forward; what it returns, if anything, are the arguments."""
-
-        def run(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-            if with_kwargs:
-                new = hook(module, args, kwargs)
-                if new is not None and not (isinstance(new, tuple) and len(new) == 2):
-                    raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {new}.")
-                return (args, kwargs) if new is None else new
-            new = hook(module, args)
-            return args if new is None else new if isinstance(new, tuple) else (new,), kwargs
-
-        return _added(self._forward_pre_hooks, run, prepend)
+        return added(self._forward_pre_hooks, before_forward(hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
         """`hook(module, args, output)` runs after forward; what it returns, if anything, is the output."""
-
-        def run(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            new = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
-            return output if new is None else new
-
-        run.always = always_call  # type: ignore[attr-defined]
-        return _added(self._forward_hooks, run, prepend)
+        return added(self._forward_hooks, after_forward(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """`hook(module, grad_input, grad_output)` runs when the gradients of the inputs are there, and may return others."""
-        return _added(self._backward_hooks, hook, prepend)
+        return added(self._backward_hooks, hook, prepend)
 
     register_backward_hook = register_full_backward_hook
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
         """`hook(module, grad_output)` runs when the gradients of the outputs are there, and may return others."""
-        return _added(self._backward_pre_hooks, hook, prepend)
+        return added(self._backward_pre_hooks, hook, prepend)
 
     # --- state ---
 
@@ -308,6 +301,18 @@ class Module(Tree):
         return f"{self._get_name()}(\n  " + "\n  ".join([*extra, *children]) + "\n)"
 
 
+class CompiledCall:
+    """What `Module.compile` made. It belongs to one module: a copy of that runs as it is written."""
+
+    def __init__(self, called: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        from tpc.compile import compile
+
+        self.run = compile(called, *args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
+
+
 def _module_in(value: Any) -> Module | None:
     """The module that was compiled."""
     from tpc.compile import Compiled
@@ -317,10 +322,3 @@ def _module_in(value: Any) -> Module | None:
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _added(hooks: Hooks, hook: Callable[..., Any], first: bool) -> HookHandle:
-    handle = hooks.add(hook)
-    if first:
-        hooks.move_to_end(handle.id, last=False)
-    return handle

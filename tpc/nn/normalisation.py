@@ -32,7 +32,7 @@ class _Scaled(Module):
             init.zeros_(self.bias)
 
 
-class _Channels(_Scaled):
+class Channels(_Scaled):
     RANKS: tuple[int, ...] = ()
     running_mean: Tensor | None
     running_var: Tensor | None
@@ -69,7 +69,7 @@ class _Channels(_Scaled):
         )
 
 
-class _Batch(_Channels):
+class Batch(Channels):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
         device: Any = None, dtype: Any = None, *, bias: bool = True,
@@ -91,25 +91,25 @@ class _Batch(_Channels):
         return fn.batch_norm(input, mean, var, self.weight, self.bias, from_batch, share, self.eps)
 
 
-class BatchNorm1d(_Batch):
+class BatchNorm1d(Batch):
     """Each channel with mean 0 and variance 1 over batch and length: [N, C] or [N, C, L]."""
 
     RANKS = (2, 3)
 
 
-class BatchNorm2d(_Batch):
+class BatchNorm2d(Batch):
     """Each channel with mean 0 and variance 1 over batch and image: [N, C, H, W]."""
 
     RANKS = (4,)
 
 
-class BatchNorm3d(_Batch):
+class BatchNorm3d(Batch):
     """Each channel with mean 0 and variance 1 over batch and volume: [N, C, D, H, W]."""
 
     RANKS = (5,)
 
 
-class _Instance(_Channels):
+class Instance(Channels):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
         device: Any = None, dtype: Any = None, *, bias: bool = True,
@@ -125,19 +125,19 @@ class _Instance(_Channels):
         return made if whole is input else made.squeeze(0)
 
 
-class InstanceNorm1d(_Instance):
+class InstanceNorm1d(Instance):
     """Each channel of each sample with mean 0 and variance 1: [N, C, L] or [C, L]."""
 
     RANKS = (2, 3)
 
 
-class InstanceNorm2d(_Instance):
+class InstanceNorm2d(Instance):
     """Each channel of each image with mean 0 and variance 1: [N, C, H, W] or [C, H, W]."""
 
     RANKS = (3, 4)
 
 
-class InstanceNorm3d(_Instance):
+class InstanceNorm3d(Instance):
     """Each channel of each volume with mean 0 and variance 1."""
 
     RANKS = (4, 5)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tpc.autograd.node import Hooks
+from tpc.nn.hooks import EVERY
 from tpc.nn.tree import Tree
 from tpc.tensor import Tensor
 
@@ -17,7 +18,7 @@ def signature(roots: Iterable[Any]) -> tuple[Any, ...]:
         for module in root.modules() if isinstance(root, Tree) else [root]:
             if id(module) not in seen:
                 seen[id(module)] = tuple([(name, _setting(value)) for name, value in vars(module).items()])
-    return tuple(seen.items())
+    return (*[tuple(hooks) for hooks in EVERY.values()], *seen.items())
 
 
 def _setting(value: Any) -> Any:

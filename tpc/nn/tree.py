@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from tpc.autograd.grad_mode import no_grad
+from tpc.functions.factories import empty_like
 from tpc.nn.parameter import Parameter
 from tpc.tensor import Tensor, from_array
 
@@ -92,6 +93,19 @@ class Tree:
                 raise AttributeError(f"`{part}` is not an nn.Module")
         return module  # type: ignore[no-any-return]
 
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Puts a module at a path, in place of the one there or, unless `strict`, where there is none yet."""
+        if not isinstance(module, Tree):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        parent = self.get_submodule(path)
+        if (strict or hasattr(parent, name)) and not isinstance(getattr(parent, name, None), Tree):
+            problem = "is not an nn.Module" if hasattr(parent, name) else f"is no attribute of {type(parent).__name__}"
+            raise AttributeError(f"`{name}` {problem}")
+        setattr(parent, name, module)
+
     def _at(self, target: str, table: str, kind: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -164,6 +178,14 @@ class Tree:
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={probe.dtype}")
         named = probe.dtype is not _PROBE.dtype or _names_dtype(args, kwargs)
         return self._cast(probe.dtype) if named else self
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Parameters and buffers of the same shapes, with any content."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
+
+    def share_memory(self) -> Self:
+        """Itself: there is one process."""
+        return self
 
     def _cast(self, dtype: Any) -> Self:
         return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)

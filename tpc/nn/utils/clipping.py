@@ -32,13 +32,19 @@ def get_total_norm(tensors: Iterable[Any], norm_type: float = 2.0, error_if_nonf
 
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None) -> Any:
     """Scales all gradients together, so that their norm is at most `max_norm`; returns what it was."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = _gradients(parameters)
-    with no_grad():
-        total = get_total_norm(grads, float(norm_type), error_if_nonfinite)
-        scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
-        for grad in grads:
-            grad.mul_(scale)
+    total = get_total_norm(grads, float(norm_type), error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
     return total
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None) -> None:
+    """Scales all gradients together by what brings a norm of `total_norm` down to `max_norm`."""
+    with no_grad():
+        scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in _gradients(parameters):
+            grad.mul_(scale)
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
