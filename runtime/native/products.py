@@ -124,11 +124,11 @@ class ProductWriter(Writer):
 
     def _pack(self, right: ir.Value, width: int) -> None:
         p = self.product
-        for j in range(width):
-            column = self.at(right, I64(j), p.right.column, self.number)
-            with self.loop(I64(0), I64(p.k)) as k:
+        with self.loop(I64(0), I64(width), rolled=True) as j:
+            column = self.at(right, j, p.right.column, self.number)
+            with self.loop(I64(0), I64(p.k), rolled=True) as k:
                 number = self.b.load(self.at(column, k, p.right.row, self.number), typ=self.number)
-                place = self.b.add(self.b.mul(k, I64(width)), I64(j))
+                place = self.b.add(self.b.mul(k, I64(width)), j)
                 self.b.store(number, self.at(self.packed, place, 1, self.number))
 
     def _tile(self, row: ir.Value, rows: int, width: int, left: ir.Value | None, right: ir.Value, stride: int, out: ir.Value) -> None:
@@ -139,7 +139,7 @@ class ProductWriter(Writer):
         totals: list[list[ir.Value]] = [list(zero) for _ in range(rows)]
         starts = [] if left is None or p.left is None else [self.at(left, b.add(row, I64(i)), p.left.row, self.number) for i in range(rows)]
         before = b.block
-        with self.loop(I64(0), I64(p.k), empty=False) as k:
+        with self.loop(I64(0), I64(p.k), empty=False, rolled=True) as k:
             sums = [[self._phi(v, before) for v in line] for line in totals]
             source = self.at(right, k, stride, self.number)
             vectors = [self._load(source, first, size) for first, size in pieces]

@@ -46,8 +46,9 @@ class Writer:
         return str(self.module)
 
     @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1, empty: bool = True) -> Iterator[ir.Value]:
-        """A loop whose body is written in the block. What the body makes may be used after it where no range is `empty`."""
+    def loop(self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1, empty: bool = True, rolled: bool = False) -> Iterator[ir.Value]:
+        """A loop whose body is written in the block. What the body makes may be used after it where no range is `empty`.
+        A `rolled` loop stays one: its body is work enough, and unrolled it takes long to compile."""
         b = self.b
         body, end = b.append_basic_block("loop"), b.append_basic_block("end")
         before = b.block
@@ -64,6 +65,9 @@ class Writer:
         branch = b.cbranch(b.icmp_signed("<", following, stop), body, end)
         if parallel:
             branch.set_metadata("llvm.loop", self._loop_metadata())
+        elif rolled:
+            disabled = self.module.add_metadata([ir.MetaDataString(self.module, "llvm.loop.unroll.disable")])
+            branch.set_metadata("llvm.loop", _Node(self.module, [disabled], True))
         b.position_at_end(end)
 
     def _loop_metadata(self) -> _Node:
