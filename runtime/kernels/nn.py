@@ -10,6 +10,7 @@ import numpy as np
 
 from tpc.ir.program import Op
 from tpc.runtime.kernels.elementwise import copied
+from tpc.runtime.kernels.planes import Planes
 from tpc.runtime.kernels.registry import Run, kernel
 from tpc.runtime.kernels.windows import Windows, place
 
@@ -40,6 +41,7 @@ class Convolution:
         self.matrices = (self.groups, self.outputs // self.groups, self.depth)
         """The weights as matrices, one per group."""
         self.attrs = attrs
+        self.shapes = (x, w, y)
         self.pointwise = all(k == 1 for k in self.kernel) and not any((*attrs["low"], *attrs["high"]))
         self.tiles = list(self._tiles())
         self.most = max((t.samples * t.count for t in self.tiles), default=0)
@@ -102,6 +104,8 @@ def forward(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
     """y = w * x, tile by tile."""
     if c.pointwise:
         return _pointwise(c, result)
+    if (planes := Planes(*c.shapes, c.attrs)).pays:
+        return _on_planes(planes, result, dtype)
 
     def run(x: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         y = np.empty(result, dtype) if out is None else out
@@ -120,6 +124,25 @@ def forward(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
                 np.matmul(weights, columns, out=product)
                 target = c.outputs_of(tile, y)
                 target[...] = product.reshape(target.shape)
+        return y
+
+    return run
+
+
+def _on_planes(planes: Planes, result: Sizes, dtype: np.dtype) -> Run:
+    """y = w * x, tile by tile of flat positions."""
+    matrices = (planes.groups, planes.outputs // planes.groups, planes.depth)
+
+    def run(x: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        y = np.empty(result, dtype) if out is None else out
+        weights, grid, buffer = w.reshape(matrices), planes.empty_grid(dtype), planes.buffer(dtype)
+        products = np.empty((planes.outputs, planes.together * planes.each), dtype)
+        split = products.reshape(*matrices[:2], -1)
+        for first, last in planes.chunks():
+            planes.lay_out(x[first:last], grid)
+            for stretch in planes.stretches(grid, last - first, buffer):
+                np.matmul(weights, stretch.columns, out=split[:, :, stretch.first : stretch.last])
+            y[first:last] = planes.results(products, last - first)
         return y
 
     return run
@@ -166,7 +189,7 @@ def _flipped(g: Sizes, w: Sizes, x: Sizes, attrs: Mapping[str, Any], dtype: np.d
     groups, others = attrs["groups"], len(w) - 2
     kernel, dilation = w[2:], attrs["dilation"]
     low = tuple(d * (k - 1) - b for d, k, b in zip(dilation, kernel, attrs["low"], strict=True))
-    if any(s != 1 for s in attrs["stride"]) or min(low) < 0 or w[0] > 2 * w[1] * groups:
+    if any(s != 1 for s in attrs["stride"]) or min(low) < 0 or (w[0] > 4 * w[1] * groups and max(kernel) > 1):
         return None
     turned = (x[1], w[0] // groups, *kernel)
     high = tuple(n + d * (k - 1) - m - b for n, d, k, m, b in zip(x[2:], dilation, kernel, g[2:], low, strict=True))
@@ -177,7 +200,8 @@ def _flipped(g: Sizes, w: Sizes, x: Sizes, attrs: Mapping[str, Any], dtype: np.d
 
     def run(g: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> Any:
         split = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).transpose(order)[backwards]
-        return convolve(g, split.reshape(turned), out)
+        # BLAS wants rows that go forwards
+        return convolve(g, np.ascontiguousarray(split).reshape(turned), out)
 
     return run
 
@@ -209,9 +233,17 @@ def _spread(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
 def _(op: Op) -> Run:
     (g, x), w = (v.type for v in op.operands), op.result.type
     c, dtype = Convolution(x.shape, w.shape, g.shape, op.attrs), _work(w.numpy_dtype)
+    run = _weights_by_tiles(c, w.shape, dtype)
+    if (planes := Planes(*c.shapes, c.attrs)).pays:
+        run = _weights_on_planes(planes, w.shape, dtype, run)
+    return _in_work(run, w.numpy_dtype)
+
+
+def _weights_by_tiles(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
+    """The sum of the products of gradients and columns."""
 
     def run(g: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        total = np.empty(w.shape, dtype) if out is None else out
+        total = np.empty(result, dtype) if out is None else out
         sums = total.reshape(c.matrices)
         if not c.tiles:
             sums[...] = 0
@@ -225,7 +257,28 @@ def _(op: Op) -> Run:
                 np.add(sums, np.matmul(c.as_matrix(tile, g), columns), sums)
         return total
 
-    return _in_work(run, w.numpy_dtype)
+    return run
+
+
+def _weights_on_planes(planes: Planes, result: Sizes, dtype: np.dtype, careful: Run) -> Run:
+    """The same by tiles of flat positions. Gradients are 0 where no place is, which serves unless an element there is not finite."""
+    matrices = (planes.groups, planes.outputs // planes.groups, planes.depth)
+
+    def run(g: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        total = np.zeros(result, dtype)
+        sums, grid, buffer = total.reshape(matrices), planes.empty_grid(dtype), planes.buffer(dtype)
+        gradients = np.zeros((planes.outputs, planes.together * planes.each), dtype)
+        split = gradients.reshape(*matrices[:2], -1)
+        for first, last in planes.chunks():
+            planes.lay_out(x[first:last], grid)
+            planes.results(gradients, last - first)[...] = g[first:last]
+            for stretch in planes.stretches(grid, last - first, buffer):
+                sums += np.matmul(split[:, :, stretch.first : stretch.last], stretch.columns.swapaxes(1, 2))
+        if not np.isfinite(total).all():
+            return careful(g, x, out)  # type: ignore[no-any-return]
+        return total if out is None else copied(total, out)
+
+    return run
 
 
 # --- windows as columns -------------------------------------------------------------------------
