@@ -1,5 +1,9 @@
 """What native code computes, against NumPy."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -99,3 +103,65 @@ def test_a_body_of_two_shapes_that_have_nothing_to_do_with_each_other():
     }"""
     got, want, _ = run(text, numbers(9, 1), numbers(3, 1, 1))
     agree(got, want)
+
+
+EXP = "program @p (%x: f32[{n}]) -> (f32[{n}]) {{\n%0 = exp %x : f32[{n}]\n%1 = add %0, %x : f32[{n}]\nreturn %1\n}}"
+
+
+def test_code_on_disk_is_used_again_and_made_anew_where_it_is_damaged(tmp_path):
+    program, x = parse_program(EXP.format(n=1237)), numbers(1237)
+    wanted = Executable(program, native=True, threads=1, folder=tmp_path).run([x])[0]
+    kept = sorted(tmp_path.iterdir())
+    assert kept
+    script = (
+        "import sys; from pathlib import Path; import numpy as np\n"
+        "from tpc.ir.parser import parse_program; from tpc.runtime.executable import Executable\n"
+        "run = Executable(parse_program(sys.argv[2]), native=True, threads=1, folder=Path(sys.argv[1])).run\n"
+        "np.save(sys.argv[3], run([np.load(sys.argv[4])])[0])"
+    )
+    given, made = tmp_path / "x.npy", tmp_path / "y.npy"
+    np.save(given, x)
+    for damage in (None, lambda b: b[:-7], lambda b: b[: len(b) // 2] + b"\0" * 8 + b[len(b) // 2 + 8 :], lambda b: b""):
+        for path in kept:
+            if damage is not None:
+                path.write_bytes(damage(path.read_bytes()))
+        subprocess.run([sys.executable, "-c", script, tmp_path, EXP.format(n=1237), made, given], check=True)
+        assert np.array_equal(np.load(made), wanted)
+
+
+def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    got = Executable(parse_program(EXP.format(n=1239)), native=True, folder=blocked / "native").run([numbers(1239)])
+    agree(got, [np.exp(numbers(1239)) + numbers(1239)])
+
+
+def test_threads_share_an_executable():
+    executable = Executable(parse_program(EXP.format(n=300_000)), native=True, threads=2)
+    inputs = [numbers(300_000, seed=i) for i in range(8)]
+    wanted = [executable.run([x])[0].copy() for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            for a, b in zip(pool.map(lambda x: executable.run([x])[0], inputs), wanted, strict=True):
+                assert np.array_equal(a, b)
+
+
+def test_arrays_of_other_classes_are_taken_by_their_memory(tmp_path):
+    x = np.memmap(tmp_path / "x", np.float32, "w+", shape=(50,))
+    x[:] = numbers(50)
+    agree(Executable(parse_program(EXP.format(n=50)), native=True).run([x]), [np.exp(x) + x])
+
+
+def test_nan_goes_through_everything():
+    text = """program @p (%x: f32[3,4]) -> (f32[3], f32[3], f32[3,4], f32[3,4]) {
+      %0 = amax %x {dims=[1], keepdim=false} : f32[3]
+      %1 = sum %x {dims=[1], keepdim=false} : f32[3]
+      %2 = relu %x : f32[3,4]
+      %3 = softmax %x {dim=1} : f32[3,4]
+      return %0, %1, %2, %3
+    }"""
+    x = numbers(3, 4)
+    x[1, 2] = np.nan
+    got, want, _ = run(text, x)
+    for a, b in zip(got, want, strict=True):
+        assert np.array_equal(np.isnan(a), np.isnan(b))
