@@ -108,7 +108,7 @@ scan = define(
         foldable=False,
         bodies=("body",),
         infer_bodies=_scan,
-        doc="Runs the body for each element along the first axis of the `scanned` inputs, which follow the `carried` ones: it returns what is "
-        "carried on, and an element of each further result.",
+        doc="Runs the body for each element along the first axis of the `scanned` inputs, which follow the `carried` ones: "
+        "it returns what is carried on, and an element of each further result.",
     )
 )

@@ -46,7 +46,9 @@ class Writer:
         return str(self.module)
 
     @contextmanager
-    def loop(self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1, empty: bool = True, rolled: bool = False) -> Iterator[ir.Value]:
+    def loop(
+        self, start: ir.Value, stop: ir.Value, parallel: bool = False, step: int = 1, empty: bool = True, rolled: bool = False
+    ) -> Iterator[ir.Value]:
         """A loop whose body is written in the block. What the body makes may be used after it where no range is `empty`.
         A `rolled` loop stays one: its body is work enough, and unrolled it takes long to compile."""
         b = self.b

@@ -210,4 +210,3 @@ def nan_to_num(
     found = e.where(e.isnan(input), 0.0 if nan is None else nan, input)
     found = e.where(e.eq(input, math.inf), float(limits.max) if posinf is None else posinf, found)
     return stored(e.where(e.eq(input, -math.inf), float(limits.min) if neginf is None else neginf, found), out)
-
