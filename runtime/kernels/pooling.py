@@ -126,7 +126,58 @@ def _(op: Op) -> Run:
     arrays, size = _ends(x.shape, len(kernel))
     _, places = _ends(y.shape, len(kernel))
     windows, floating = Windows(size, kernel, places, op.attrs), x.numpy_dtype.kind == "f"
-    met = [(at, inside, _positions(size, inside)) for _, at, inside in windows.meetings]
+    passes, codes, each = _Passes(size, places, op.attrs), _Codes(windows, op.attrs), math.prod(size)
+    careful = _one_by_one(windows)
+
+    def block(x: np.ndarray, found: np.ndarray) -> None:
+        best = np.empty(found.shape, x.dtype)
+        passes.run(x, best, np.maximum, _lowest(x.dtype))
+        if floating and np.isnan(best).any():
+            careful(x, found)
+        else:
+            codes.look_up(x, best, found)
+
+    def run(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        result = np.empty(y.shape, np.int64) if out is None else out
+        source, target = x.reshape(arrays, *size), result.reshape(arrays, *places)
+        for part in _blocks(arrays, each):
+            block(source[part], target[part])
+        return result
+
+    return run
+
+
+class _Codes:
+    """Which element of each window equals a value: found as the largest of small numbers that fall along the window, so that the first
+    of several equal ones counts; a table says what they mean."""
+
+    def __init__(self, windows: Windows, attrs: Any) -> None:
+        strides = [math.prod(windows.size[d + 1 :]) for d in range(len(windows.size))]
+        self.met = [(at, inside, len(windows.meetings) - i) for i, (_, at, inside) in enumerate(windows.meetings)]
+        self.dtype = np.dtype(np.uint8 if len(self.met) < 256 else np.uint32)
+        self.steps = np.zeros(len(self.met) + 1, np.int64)
+        """By code: positions from the first element of a window to the one that is meant."""
+        for (element, _, _), (_, _, code) in zip(windows.meetings, self.met, strict=True):
+            self.steps[code] = sum(k * d * s for k, d, s in zip(element, attrs["dilation"], strides, strict=True))
+        starts = [np.arange(n) * m - a for n, m, a in zip(windows.places, attrs["stride"], attrs["low"], strict=True)]
+        self.starts = np.asarray(sum(np.ix_(*(start * s for start, s in zip(starts, strides, strict=True)))), np.int64)
+        """The position of the first element of each window."""
+
+    def look_up(self, x: np.ndarray, values: np.ndarray, found: np.ndarray) -> None:
+        """Writes the flat positions of `values` in x, and -1 where no element is equal."""
+        codes = np.zeros(values.shape, self.dtype)
+        for at, inside, code in self.met:
+            here = (slice(None), *at)
+            equal = np.equal(x[(slice(None), *inside)], values[here]).view(np.uint8)
+            np.maximum(codes[here], np.multiply(equal, code, dtype=self.dtype), out=codes[here])
+        np.add(np.take(self.steps, codes), self.starts, out=found)
+        if not codes.all():
+            found[codes == 0] = -1
+
+
+def _one_by_one(windows: Windows) -> Callable[[np.ndarray, np.ndarray], None]:
+    """The positions of the largest elements, where there may be NaN."""
+    met = [(at, inside, _positions(windows.size, inside)) for _, at, inside in windows.meetings]
 
     def block(x: np.ndarray, found: np.ndarray) -> None:
         best = np.full(found.shape, _lowest(x.dtype), x.dtype)
@@ -134,20 +185,11 @@ def _(op: Op) -> Run:
         for at, inside, positions in met:
             here, value, index = best[(slice(None), *at)], x[(slice(None), *inside)], found[(slice(None), *at)]
             # The first of equal elements stays; of several NaN the last one does.
-            better = np.greater(value, here) | (index < 0)
-            if floating:
-                better |= np.isnan(value)
+            better = np.greater(value, here) | (index < 0) | np.isnan(value)
             np.copyto(here, value, where=better)
             np.copyto(index, np.broadcast_to(positions, index.shape), where=better)
 
-    def run(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        result = np.empty(y.shape, np.int64) if out is None else out
-        source, target = x.reshape(arrays, *size), result.reshape(arrays, *places)
-        for part in _blocks(arrays, math.prod(size)):
-            block(source[part], target[part])
-        return result
-
-    return run
+    return block
 
 
 @kernel("max_pool_grad")
@@ -156,17 +198,20 @@ def _(op: Op) -> Run:
     kernel: Any = op.attrs["kernel"]
     arrays, size = _ends(x.shape, len(kernel))
     _, places = _ends(g.shape, len(kernel))
-    windows, work = Windows(size, kernel, places, op.attrs), _work(x.numpy_dtype)
-    met = [(at, inside, _positions(size, inside)) for _, at, inside in windows.meetings]
+    work, each, count = _work(x.numpy_dtype), math.prod(size), math.prod(places)
 
     def run(g: np.ndarray, indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         result = np.empty(x.shape, work) if out is None or out.dtype != work else out
         result[...] = 0
-        target, source, chosen = (a.reshape(arrays, *s) for a, s in ((result, size), (g, places), (indices, places)))
-        for block in _blocks(arrays, math.prod(size)):
-            for at, inside, positions in met:
-                part = target[(block, *inside)]
-                np.add(part, source[(block, *at)], part, where=chosen[(block, *at)] == positions)
+        target, source, chosen = result.reshape(-1), g.reshape(arrays, count), indices.reshape(arrays, count)
+        for block in _blocks(arrays, each):
+            index, values = chosen[block], source[block]
+            # seen as unsigned, the -1 of a window without elements is too large as well
+            if not index.size or int(index.view(np.uint64).max()) < each:
+                np.add.at(target, (index + np.arange(block.start, block.stop)[:, None] * each).reshape(-1), values.reshape(-1))
+            else:
+                rows, columns = np.nonzero((index >= 0) & (index < each))
+                np.add.at(target, index[rows, columns] + (rows + block.start) * each, values[rows, columns])
         return result if work == x.numpy_dtype else copied(result.astype(x.numpy_dtype), out)
 
     return run

@@ -50,11 +50,15 @@ for name in ("max_pool", "max_pool_indices"):
     sample(name, u8(4, 4), kernel=(1, 1), **moves(2))
     sample(name, f32(0, 4, 4), kernel=(2, 2), **moves(2))
     sample(name, TIES, kernel=(2, 2), **moves(2))
+    sample(name, f32(2, 20, 21), kernel=(17, 18), **moves(2))
+    sample(name, np.full((2, 5), -INF, np.float32), kernel=(3,), **moves(1, low=1, high=1))
+    sample(name, f32(3, 6), kernel=(2,), **moves(1, stride=3, low=1, dilation=4, high=1))
     sample(name, f32(70, 50, 50), kernel=(3, 3), **moves(2, stride=2, low=1, high=1))
 
 # windows that overlap, with places chosen by hand: the flat index into 3 x 4
 sample("max_pool_grad", f64(2, 2, 3), np.array([[[0, 1, 6], [9, 9, 6]], [[5, 6, 7], [5, 6, 11]]]), size=(3, 4), kernel=(2, 2), **moves(2))
 sample("max_pool_grad", f16(1, 2), np.array([[1, 3]]), size=(4,), kernel=(2,), **moves(1, stride=2))
+sample("max_pool_grad", f32(2, 3), np.array([[1, -1, 3], [0, 2, -1]]), size=(5,), kernel=(2,), **moves(1, stride=2, high=1))
 sample("max_pool_grad", f32(0, 2), np.zeros((0, 2), np.int64), size=(4,), kernel=(2,), **moves(1, stride=2))
 
 

@@ -45,7 +45,7 @@ def by_definition(x, w, attrs):
 
 
 def run(name, *arrays, **attrs):
-    values = [Value(None, i, tensor_type("f64", a.shape)) for i, a in enumerate(arrays)]
+    values = [Value(None, i, tensor_type("f64" if a.dtype == np.float64 else "i64", a.shape)) for i, a in enumerate(arrays)]
     definition = lookup(name)
     op = Op(definition, values, attrs, result_types(definition, [v.type for v in values], attrs))
     with np.errstate(all="ignore"):
