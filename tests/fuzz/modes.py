@@ -97,7 +97,7 @@ def _asks_for_a_part(program: Program) -> bool:
     return any("autograd.grad" in step.code for step in program.after)
 
 
-def _is_about_values(x: Failed) -> bool:
+def is_about_values(x: Failed) -> bool:
     """Whether an error comes from what an operand holds: it is raised where that is known, or where a result is asked for."""
     return any(words in str(x.error) for words in ("ZeroDivisionError", "out of bounds"))
 
@@ -111,7 +111,7 @@ def compare(
             return None  # a compiled call is one node, which is freed as a whole
         if atomic and i % 2 and isinstance(b, Failed) and "modified by an inplace" in str(b.error) and _asks_for_a_part(program):
             return None  # and which runs as a whole, where only a part leads to what is asked for
-        if isinstance(a, Failed) and not isinstance(b, Failed) and _is_about_values(a):
+        if isinstance(a, Failed) and not isinstance(b, Failed) and is_about_values(a):
             return None  # the operation at fault is one whose result nobody needs: a program does not contain it
         where = f"call {i // 2 + 1}" + (", after" if i % 2 else "")
         if isinstance(a, Failed) or isinstance(b, Failed):
