@@ -43,8 +43,12 @@ def _apart(array: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     return array.copy() if out is not None and np.may_share_memory(out, array) else array
 
 
-WIDE = 256
-"""From this width on, rows are added one by one: a call costs less than an index for every element."""
+WIDE = 32
+"""From this width on, whole rows are added where they are not the same: fewer indices than one for every element."""
+BLOCK = 1 << 14
+"""Elements of a block of rows."""
+APART = 8
+"""If fewer than one in so many rows is the first of its kind, the rest is added element by element."""
 
 
 class Rows:
@@ -60,14 +64,41 @@ class Rows:
         if not source.size:
             return
         rows = index if self.before == 1 else (np.arange(self.before)[:, None] * self.count + index).reshape(-1)
+        source = source.reshape(-1, self.width)
         if self.width >= WIDE:
-            target, source = result.reshape(-1, self.width), source.reshape(-1, self.width)
-            for at, row in zip(rows.tolist(), source, strict=True):
-                old = target[at]
-                np.add(old, row, old)
-        else:
-            flat = rows if self.width == 1 else (rows[:, None] * self.width + np.arange(self.width)).reshape(-1)
-            np.add.at(result.reshape(-1), flat, source.reshape(-1))
+            rows, left = self._add_apart(result.reshape(-1, self.width), rows, source)
+            source = source[left]
+        flat = rows if self.width == 1 else (rows[:, None] * self.width + np.arange(self.width)).reshape(-1)
+        np.add.at(result.reshape(-1), flat, source.reshape(-1))
+
+    def _add_apart(self, target: np.ndarray, rows: np.ndarray, source: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Adds first the first source of each row, then the second, and so on. What is left when that stops to pay: rows, and the
+        numbers of their sources."""
+        left, firsts = np.arange(len(rows)), np.empty(len(target), np.intp)
+        while len(rows):
+            numbers = np.arange(len(rows))
+            # of several values written to one place the last stays
+            firsts[rows[::-1]] = numbers[::-1]
+            is_first = firsts[rows] == numbers
+            now = np.flatnonzero(is_first)
+            if len(now) * APART < len(rows):
+                break
+            self._add_different(target, rows[now], source, left[now])
+            later = np.flatnonzero(~is_first)
+            rows, left = rows[later], left[later]
+        return rows, left
+
+    def _add_different(self, target: np.ndarray, rows: np.ndarray, source: np.ndarray, taken: np.ndarray) -> None:
+        """Adds rows of the source to rows that are all different, in blocks: fresh memory costs more than the sums."""
+        step = max(1, BLOCK // self.width)
+        sums, added = (np.empty((min(step, len(rows)), self.width), target.dtype) for _ in range(2))
+        for first in range(0, len(rows), step):
+            here, there = rows[first : first + step], taken[first : first + step]
+            old, new = sums[: len(here)], added[: len(here)]
+            np.take(target, here, axis=0, out=old, mode="clip")
+            np.take(source, there, axis=0, out=new, mode="clip")
+            np.add(old, new, old)
+            target[here] = old
 
 
 @kernel("index")
