@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import tpc
-from tests.contract.modes import Mode, Square, leaf, plain
+from tests.contract.modes import Double, Mode, Square, leaf, plain
 
 graph = tpc.autograd.graph
 
@@ -292,3 +292,18 @@ def test_133_exceptions_in_hooks_of_leaves(mode: Mode):
     x.register_hook(trouble)
     with warnings.catch_warnings(), pytest.raises(Trouble, match="in a hook"):
         mode.backward(Square.apply, x)
+
+
+def test_a_second_pass_gives_a_retained_gradient_a_tensor_of_its_own(mode: Mode):
+    """The `.grad` of a leaf is added to in place, that of another tensor is replaced: who holds the first keeps its values."""
+
+    def run(x):
+        h = Double.apply(x)
+        h.retain_grad()
+        (h * 3).sum().backward(retain_graph=True)
+        first = h.grad
+        (h * h).sum().backward()
+        return first, h.grad
+
+    first, second = mode.compiled(run)(leaf(3.0))
+    assert (first.tolist(), second.tolist()) == ([3.0], [15.0])

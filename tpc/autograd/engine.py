@@ -252,7 +252,7 @@ def _retain(node: Node, grads: Grads) -> None:
     for slot, reference in (node._retaining or {}).items():
         tensor, grad = reference(), grads[slot]
         if tensor is not None and grad is not None:
-            accumulate(tensor, grad)
+            accumulate(tensor, grad, in_place=False)
 
 
 def _pre_hooks(node: Node, grads: Grads) -> Grads:

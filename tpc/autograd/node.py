@@ -212,7 +212,7 @@ def hook_ids(leaf: Tensor) -> tuple[Any, ...]:
     return (*state.get("_hooks", ()), *state.get("_post_accumulate", ()), *([kept] if kept is not None else []))
 
 
-def accumulate(variable: Tensor, grad: Tensor) -> None:
+def accumulate(variable: Tensor, grad: Tensor, in_place: bool = True) -> None:
     """`.grad` += grad. In place, so that the user's object stays the same, unless the pass itself is recorded."""
     from tpc.functions.elementwise import add
     from tpc.tensor import Tensor
@@ -220,7 +220,7 @@ def accumulate(variable: Tensor, grad: Tensor) -> None:
     old = variable._get_grad()
     if old is None:
         variable._set_grad(grad._snapshot() if STATE.grad_enabled else _untracked(grad))
-    elif STATE.grad_enabled:
+    elif STATE.grad_enabled or not in_place:
         variable._set_grad(add(old, grad))
     else:
         assert isinstance(old, Tensor)
