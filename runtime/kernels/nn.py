@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from tpc.ir.program import Op
 from tpc.runtime.kernels.elementwise import copied
-from tpc.runtime.kernels.planes import Planes
 from tpc.runtime.kernels.registry import Run, kernel
+from tpc.runtime.kernels.scratch import scratch
 from tpc.runtime.kernels.windows import Windows, place
 
-BLOCK = 1 << 20
+BLOCK = 1 << 19
 """Elements of a block of columns: small enough for the cache, large enough for BLAS."""
+JOINED = 400
+"""Samples with fewer places than these share a block, even though their results have to be sorted out afterwards."""
 
 Sizes = tuple[int, ...]
 EVERY = slice(None)
@@ -41,43 +44,27 @@ class Convolution:
         self.matrices = (self.groups, self.outputs // self.groups, self.depth)
         """The weights as matrices, one per group."""
         self.attrs = attrs
-        self.shapes = (x, w, y)
         self.pointwise = all(k == 1 for k in self.kernel) and not any((*attrs["low"], *attrs["high"]))
+        moves = zip(self.size, self.kernel, self.places, attrs["stride"], attrs["low"], attrs["dilation"], strict=True)
+        self.padded = tuple(max(a + n, (p - 1) * s + (k - 1) * d + 1) for n, k, p, s, a, d in moves)
+        """The size with the zeros around that windows reach."""
         self.tiles = list(self._tiles())
         self.most = max((t.samples * t.count for t in self.tiles), default=0)
+        self.together = max((t.samples for t in self.tiles), default=0)
 
     def _tiles(self) -> list[Tile]:
         each = self.channels * math.prod(self.kernel) * math.prod(self.places)
         if each == 0 or self.samples == 0:
             return []
         if each <= BLOCK:
-            together = min(self.samples, max(1, BLOCK // each))
+            together = min(self.samples, max(1, BLOCK // each)) if math.prod(self.places) < JOINED else 1
             windows = Windows(self.size, self.kernel, self.places, self.attrs)
             rows = slice(0, self.places[0])
             return [Tile(n, min(n + together, self.samples), windows, rows) for n in range(0, self.samples, together)]
         height = max(1, self.places[0] * BLOCK // each)
         bands = [(r, min(r + height, self.places[0])) for r in range(0, self.places[0], height)]
         parts = [(Windows(self.size, self.kernel, self.places, self.attrs, band), slice(*band)) for band in bands]
-        return [Tile(n, n + 1, windows, rows) for windows, rows in parts for n in range(self.samples)]
-
-    def columns(self, dtype: np.dtype) -> Callable[[Tile, np.ndarray], np.ndarray]:
-        """A function that lays out the windows of a tile: [groups, depth, samples * places]. It uses one buffer again and again."""
-        buffer = np.empty(self.channels * math.prod(self.kernel) * self.most, dtype)
-        zeroed: list[tuple[Windows, int]] = []
-
-        def lay_out(tile: Tile, x: np.ndarray) -> np.ndarray:
-            windows = tile.windows
-            shape = (self.channels, *self.kernel, tile.samples, *windows.places)
-            columns = buffer[: math.prod(shape)].reshape(shape)
-            if not windows.inside and zeroed != [(windows, tile.samples)]:
-                columns[...] = 0
-                zeroed[:] = [(windows, tile.samples)]
-            part = x[tile.first : tile.last].swapaxes(0, 1)
-            for element, at, inside in windows.meetings:
-                columns[place(EVERY, *element, EVERY, *at)] = part[place(EVERY, EVERY, *inside)]
-            return columns.reshape(self.groups, self.depth, tile.samples * tile.count)
-
-        return lay_out
+        return [Tile(n, n + 1, windows, rows) for n in range(self.samples) for windows, rows in parts]
 
     def outputs_of(self, tile: Tile, y: np.ndarray) -> np.ndarray:
         """What belongs to a tile, of an array in the shape of the result, as [outputs, samples, *places]."""
@@ -86,6 +73,42 @@ class Convolution:
     def as_matrix(self, tile: Tile, y: np.ndarray) -> np.ndarray:
         """The same as [groups, outputs / groups, samples * places]: a view where there is one sample."""
         return self.outputs_of(tile, y).reshape(self.groups, self.outputs // self.groups, tile.samples * tile.count)
+
+
+class Columns:
+    """The windows of an array as columns, tile by tile in the same memory, which is the thread's: `spare` elements of it are left over."""
+
+    def __init__(self, c: Convolution, x: np.ndarray, dtype: np.dtype, spare: int = 0) -> None:
+        self.c, self.x = c, x
+        self.bare = c.padded == c.size
+        around = (0,) if self.bare else (c.together, c.channels, *c.padded)
+        self.grid, self.buffer, self.spare = scratch(dtype, around, (c.channels * math.prod(c.kernel) * c.most,), (spare,))
+        self.grid[...] = 0
+        self.inside = tuple(slice(a, a + n) for a, n in zip(c.attrs["low"], c.size, strict=True))
+        self.laid_out = -1
+
+    def of(self, tile: Tile) -> np.ndarray:
+        """The columns of a tile: [groups, depth, samples * places]."""
+        c, grid = self.c, self._padded(tile)
+        shape = (c.channels, *c.kernel, tile.samples, *tile.windows.places)
+        steps = grid.strides[2:]
+        within = [d * s for d, s in zip(c.attrs["dilation"], steps, strict=True)]
+        between = [m * s for m, s in zip(c.attrs["stride"], steps, strict=True)]
+        begin = grid[:, :, tile.rows.start * c.attrs["stride"][0] :]
+        columns = self.buffer[: math.prod(shape)].reshape(shape)
+        view = as_strided(begin, shape, (grid.strides[1], *within, grid.strides[0], *between), writeable=False)
+        np.copyto(columns, view)
+        return columns.reshape(c.groups, c.depth, tile.samples * tile.count)
+
+    def _padded(self, tile: Tile) -> np.ndarray:
+        """The samples of a tile with zeros around."""
+        samples = self.x[tile.first : tile.last]
+        if self.bare:
+            return samples
+        if self.laid_out != tile.first:
+            self.grid[place(slice(tile.samples), EVERY, *self.inside)] = samples
+            self.laid_out = tile.first
+        return self.grid
 
 
 def _work(dtype: np.dtype) -> np.dtype:
@@ -104,45 +127,21 @@ def forward(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
     """y = w * x, tile by tile."""
     if c.pointwise:
         return _pointwise(c, result)
-    if (planes := Planes(*c.shapes, c.attrs)).pays:
-        return _on_planes(planes, result, dtype)
 
     def run(x: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         y = np.empty(result, dtype) if out is None else out
         if not c.tiles:
             y[...] = 0
             return y
-        weights = w.reshape(c.matrices)
-        lay_out = c.columns(dtype)
-        buffer = np.empty(c.outputs * c.most if any(t.samples > 1 for t in c.tiles) else 0, dtype)
+        weights, joined = w.reshape(c.matrices), c.together > 1
+        columns = Columns(c, x, dtype, c.outputs * c.most if joined else 0)
         for tile in c.tiles:
-            columns = lay_out(tile, x)
-            if tile.samples == 1:
-                np.matmul(weights, columns, out=c.as_matrix(tile, y))
-            else:
-                product = buffer[: c.outputs * columns.shape[2]].reshape(*c.matrices[:2], columns.shape[2])
-                np.matmul(weights, columns, out=product)
+            if joined:
+                product = columns.spare[: c.outputs * tile.samples * tile.count].reshape(*c.matrices[:2], -1)
                 target = c.outputs_of(tile, y)
-                target[...] = product.reshape(target.shape)
-        return y
-
-    return run
-
-
-def _on_planes(planes: Planes, result: Sizes, dtype: np.dtype) -> Run:
-    """y = w * x, tile by tile of flat positions."""
-    matrices = (planes.groups, planes.outputs // planes.groups, planes.depth)
-
-    def run(x: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        y = np.empty(result, dtype) if out is None else out
-        weights, grid, buffer = w.reshape(matrices), planes.empty_grid(dtype), planes.buffer(dtype)
-        products = np.empty((planes.outputs, planes.together * planes.each), dtype)
-        split = products.reshape(*matrices[:2], -1)
-        for first, last in planes.chunks():
-            planes.lay_out(x[first:last], grid)
-            for stretch in planes.stretches(grid, last - first, buffer):
-                np.matmul(weights, stretch.columns, out=split[:, :, stretch.first : stretch.last])
-            y[first:last] = planes.results(products, last - first)
+                target[...] = np.matmul(weights, columns.of(tile), out=product).reshape(target.shape)
+            else:
+                np.matmul(weights, columns.of(tile), out=c.as_matrix(tile, y))
         return y
 
     return run
@@ -189,7 +188,7 @@ def _flipped(g: Sizes, w: Sizes, x: Sizes, attrs: Mapping[str, Any], dtype: np.d
     groups, others = attrs["groups"], len(w) - 2
     kernel, dilation = w[2:], attrs["dilation"]
     low = tuple(d * (k - 1) - b for d, k, b in zip(dilation, kernel, attrs["low"], strict=True))
-    if any(s != 1 for s in attrs["stride"]) or min(low) < 0 or (w[0] > 4 * w[1] * groups and max(kernel) > 1):
+    if any(s != 1 for s in attrs["stride"]) or min(low) < 0 or (w[0] > 2 * w[1] * groups and max(kernel) > 1):
         return None
     turned = (x[1], w[0] // groups, *kernel)
     high = tuple(n + d * (k - 1) - m - b for n, d, k, m, b in zip(x[2:], dilation, kernel, g[2:], low, strict=True))
@@ -208,17 +207,19 @@ def _flipped(g: Sizes, w: Sizes, x: Sizes, attrs: Mapping[str, Any], dtype: np.d
 
 def _spread(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
     """Columns of gradients, added to where the windows were."""
+    # a product over one element is no business of BLAS
+    multiply = np.multiply if c.matrices[1] == 1 else np.matmul
 
     def run(g: np.ndarray, w: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         x = np.empty(result, dtype) if out is None else out
         x[...] = 0
         weights = w.reshape(c.matrices).swapaxes(1, 2)
-        buffer = np.empty(c.channels * math.prod(c.kernel) * c.most, dtype)
+        (buffer,) = scratch(dtype, (c.channels * math.prod(c.kernel) * c.most,))
         for tile in c.tiles:
             gradient = c.as_matrix(tile, g)
             shape = (c.channels, *c.kernel, tile.samples, *tile.windows.places)
             columns = buffer[: math.prod(shape)]
-            np.matmul(weights, gradient, out=columns.reshape(c.groups, c.depth, tile.samples * tile.count))
+            multiply(weights, gradient, out=columns.reshape(c.groups, c.depth, tile.samples * tile.count))
             columns = columns.reshape(shape)
             part = x[tile.first : tile.last].swapaxes(0, 1)
             for element, at, inside in tile.windows.meetings:
@@ -233,52 +234,16 @@ def _spread(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
 def _(op: Op) -> Run:
     (g, x), w = (v.type for v in op.operands), op.result.type
     c, dtype = Convolution(x.shape, w.shape, g.shape, op.attrs), _work(w.numpy_dtype)
-    run = _weights_by_tiles(c, w.shape, dtype)
-    if (planes := Planes(*c.shapes, c.attrs)).pays:
-        run = _weights_on_planes(planes, w.shape, dtype, run)
-    return _in_work(run, w.numpy_dtype)
-
-
-def _weights_by_tiles(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
-    """The sum of the products of gradients and columns."""
 
     def run(g: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        total = np.empty(result, dtype) if out is None else out
-        sums = total.reshape(c.matrices)
-        if not c.tiles:
-            sums[...] = 0
-            return total
-        lay_out = c.columns(dtype)
-        for number, tile in enumerate(c.tiles):
-            columns = lay_out(tile, x).swapaxes(1, 2)
-            if number == 0:
-                np.matmul(c.as_matrix(tile, g), columns, out=sums)
-            else:
-                np.add(sums, np.matmul(c.as_matrix(tile, g), columns), sums)
+        total = np.empty(w.shape, dtype) if out is None else out
+        sums, columns = total.reshape(c.matrices), Columns(c, x, dtype)
+        sums[...] = 0
+        for tile in c.tiles:
+            sums += np.matmul(c.as_matrix(tile, g), columns.of(tile).swapaxes(1, 2))
         return total
 
-    return run
-
-
-def _weights_on_planes(planes: Planes, result: Sizes, dtype: np.dtype, careful: Run) -> Run:
-    """The same by tiles of flat positions. Gradients are 0 where no place is, which serves unless an element there is not finite."""
-    matrices = (planes.groups, planes.outputs // planes.groups, planes.depth)
-
-    def run(g: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        total = np.zeros(result, dtype)
-        sums, grid, buffer = total.reshape(matrices), planes.empty_grid(dtype), planes.buffer(dtype)
-        gradients = np.zeros((planes.outputs, planes.together * planes.each), dtype)
-        split = gradients.reshape(*matrices[:2], -1)
-        for first, last in planes.chunks():
-            planes.lay_out(x[first:last], grid)
-            planes.results(gradients, last - first)[...] = g[first:last]
-            for stretch in planes.stretches(grid, last - first, buffer):
-                sums += np.matmul(split[:, :, stretch.first : stretch.last], stretch.columns.swapaxes(1, 2))
-        if not np.isfinite(total).all():
-            return careful(g, x, out)  # type: ignore[no-any-return]
-        return total if out is None else copied(total, out)
-
-    return run
+    return _in_work(run, w.numpy_dtype)
 
 
 # --- windows as columns -------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from tpc.ir.opdef import lookup
 from tpc.ir.program import Op, Value
 from tpc.ir.signature import result_types
 from tpc.ir.types import tensor_type
-from tpc.runtime.kernels import planes
+from tpc.runtime.kernels import nn
 from tpc.runtime.kernels.registry import bind
 
 
-def moves(low, high, dilation, groups=1):
-    return {"stride": (1,) * len(low), "low": low, "high": high, "dilation": dilation, "groups": groups}
+def moves(low, high, dilation, groups=1, stride=1):
+    return {"stride": (stride,) * len(low), "low": low, "high": high, "dilation": dilation, "groups": groups}
 
 
 GEOMETRIES = [
@@ -26,6 +26,10 @@ GEOMETRIES = [
     ((5, 3, 14, 20), (4, 3, 2, 4), moves((0, 3), (1, 0), (1, 1))),
     ((2, 4, 14, 20), (4, 1, 3, 3), moves((2, 2), (2, 2), (2, 2), 4)),
     ((2, 4, 9, 8), (2, 4, 3, 3), moves((3, 4), (4, 3), (1, 1))),
+    ((3, 4, 14, 20), (6, 2, 3, 4), moves((1, 2), (1, 0), (1, 2), 2, stride=2)),
+    ((3, 4, 14, 21), (4, 4, 3, 3), moves((0, 0), (0, 0), (1, 1), stride=3)),
+    ((2, 3, 7, 9), (20, 3, 1, 1), moves((0, 0), (0, 0), (1, 1))),
+    ((2, 3, 7, 9), (20, 3, 1, 1), moves((0, 0), (0, 0), (1, 1), stride=2)),
     ((2, 2, 8, 9, 10), (3, 2, 3, 2, 3), moves((1, 0, 1), (1, 1, 1), (1, 1, 1))),
 ]
 
@@ -33,11 +37,12 @@ GEOMETRIES = [
 def by_definition(x, w, attrs):
     """All products of an element of x with one of w, with their place in y: what each of the three operators adds up."""
     channels, size, kernel = x.shape[1], x.shape[2:], w.shape[2:]
-    spans = zip(size, kernel, attrs["low"], attrs["high"], attrs["dilation"], strict=True)
-    places = tuple(n + a + b - d * (k - 1) for n, k, a, b, d in spans)
+    spans = zip(size, kernel, attrs["low"], attrs["high"], attrs["dilation"], attrs["stride"], strict=True)
+    places = tuple((n + a + b - d * (k - 1) - 1) // s + 1 for n, k, a, b, d, s in spans)
     each, made = w.shape[0] // attrs["groups"], channels // attrs["groups"]
     for place, element in itertools.product(np.ndindex(*places), np.ndindex(*kernel)):
-        at = tuple(p + k * d - a for p, k, d, a in zip(place, element, attrs["dilation"], attrs["low"], strict=True))
+        axes = zip(place, element, attrs["stride"], attrs["dilation"], attrs["low"], strict=True)
+        at = tuple(p * s + k * d - a for p, k, s, d, a in axes)
         if all(0 <= i < n for i, n in zip(at, size, strict=True)):
             for group in range(attrs["groups"]):
                 o, c = slice(group * each, (group + 1) * each), slice(group * made, (group + 1) * made)
@@ -52,15 +57,14 @@ def run(name, *arrays, **attrs):
         return bind(op)(*arrays)
 
 
-@pytest.mark.parametrize(("chunk", "tile"), [(1, 50), (1 << 11, 3000), (1 << 18, 1 << 17)])
+@pytest.mark.parametrize(("block", "joined"), [(100, 0), (2000, 0), (1 << 19, 0), (1 << 14, 1000), (1 << 19, 1000)])
 @pytest.mark.parametrize(("x", "w", "attrs"), GEOMETRIES)
-def test_against_the_definition(x, w, attrs, chunk, tile, monkeypatch):
-    for name, value in {"CHUNK": chunk, "TILE": tile, "LEAST": 7, "WASTE": 2}.items():
-        monkeypatch.setattr(planes, name, value)
+def test_against_the_definition(x, w, attrs, block, joined, monkeypatch):
+    monkeypatch.setattr(nn, "BLOCK", block)
+    monkeypatch.setattr(nn, "JOINED", joined)
     rng = np.random.default_rng(5)
     x, w = rng.standard_normal(x), rng.standard_normal(w)
     y = run("conv", x, w, **attrs)
-    assert planes.Planes(x.shape, w.shape, y.shape, attrs).pays
     g = rng.standard_normal(y.shape)
     wanted, of_x, of_w = np.zeros_like(y), np.zeros_like(x), np.zeros_like(w)
     for at_y, at_x, at_w in by_definition(x, w, attrs):
