@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,23 @@ from tpc.record import SCALARS, cast, record
 from tpc.state import STATE
 from tpc.tensor import Tensor
 from tpc.tracing import Untraceable
+from tpc.writing import overlaps
+
+PARTIAL = {"masked_fill": "value", "index_fill": "value", "index_put": "values"}
+"""Functions that leave most elements as they are, and their argument for the others: their in-place forms take expanded tensors."""
+
+
+def write_some(x: Tensor, new: Tensor, name: str, marked: Callable[[Tensor], Tensor]) -> Tensor:
+    """Writes `new`, which is `x` but for the places that `marked` sets in a tensor of False."""
+    if not (x._views and overlaps(x)):
+        return x._write(new)
+    warnings.warn(
+        f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also applies "
+        "to advanced indexing e.g. tensor[indices] = tensor",
+        UserWarning,
+        stacklevel=3,
+    )
+    return x._write(new, marked(filled(tensor_type("bool", x._type.shape), False)))
 
 
 def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -24,7 +43,17 @@ def in_place_form(function: Callable[..., Any]) -> Callable[..., Tensor]:
         storage = self._storage
         args = tuple([x._snapshot() if isinstance(x, Tensor) and x._storage is storage else x for x in args])
         new = function(old, *args, **options)
-        return self if new is old else self._write(new)
+        if new is old:
+            return self
+        if function.__name__ not in PARTIAL:
+            return self._write(new)
+
+        def marked(marks: Tensor) -> Any:
+            bound = inspect.signature(function).bind(marks, *args, **options)
+            bound.arguments[PARTIAL[function.__name__]] = filled(tensor_type("bool", ()), True)
+            return function(*bound.args, **bound.kwargs)
+
+        return write_some(self, new, form.__name__, marked)
 
     form.__name__ = function.__name__ + "_"
     form.__doc__ = f"In-place form of `{function.__name__}`."
@@ -72,7 +101,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Every element becomes `value`, a number or a 0-d tensor."""
     if not isinstance(value, Tensor):
-        return self._write(filled(self._type, value))
+        everywhere = filled(tensor_type("bool", self._type.shape), True) if self._views and overlaps(self) else None
+        return self._write(filled(self._type, value), everywhere)
     if value._type.shape:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._type.rank} dimensions.")
     return copy_(self, value)
@@ -80,7 +110,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Every element becomes 0."""
-    return self._write(filled(self._type, 0))
+    return fill_(self, 0)
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:

@@ -104,15 +104,31 @@ def view(source: Tensor, defn: OpDef, attrs: Mapping[str, AttrValue]) -> Tensor:
     return record_view(source, View(defn, dict(attrs), type))
 
 
-def record_scatter(base: Tensor, steps: Sequence[View], new: Tensor) -> Tensor:
-    """`base` with the part that `steps` leads to replaced by `new`: differentiable in both."""
+def record_scatter(base: Tensor, steps: Sequence[View], new: Tensor, places: Tensor | None = None) -> Tensor:
+    """`base` with the part that `steps` leads to (of that, the elements at `places`) replaced by `new`: differentiable in both."""
     step, rest = steps[0], steps[1:]
+    inner = _read_step(base, step) if rest else new
+    if step.defn is shape.broadcast_to:
+        return _narrowed(base, inner, rest, new, places)
     if rest:
-        new = record_scatter(_read_step(base, step), rest, new)
+        new = record_scatter(inner, rest, new, places)
     inverse = INVERSE.get(step.defn)
     if inverse is not None:
         return inverse(base, step, new)
     return record(SCATTER[step.defn], (base, new), step.attrs)  # type: ignore[no-any-return]
+
+
+def _narrowed(base: Tensor, inner: Tensor, rest: Sequence[View], new: Tensor, places: Tensor | None) -> Tensor:
+    """`base` after a write to a part of `inner`, which is `base` expanded."""
+    from tpc.functions.expanded import narrowed
+    from tpc.functions.factories import ones, zeros
+
+    if places is None:
+        places = ones(new._type.shape, dtype=bool)
+    if not rest:
+        return narrowed(base, new, places)
+    marked = record_scatter(zeros(inner._type.shape, dtype=bool), rest, places)
+    return narrowed(base, record_scatter(inner, rest, new), marked)
 
 
 def _read_step(base: Tensor, step: View) -> Tensor:

@@ -281,8 +281,11 @@ class Tensor(Typed):
         if self._leaf and self._node is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
-    def _write(self, new: Tensor) -> Tensor:
-        """Makes `new` (same shape) the content: the storage gets a new value, this tensor and its base the new history."""
+    def _write(self, new: Tensor, places: Tensor | None = None) -> Tensor:
+        """Makes `new` (same shape) the content: the storage gets a new value, this tensor and its base the new history.
+
+        Where several elements are one place in memory, `places` says which of them are written.
+        """
         from tpc import transforming
         from tpc.record import cast, record_scatter
 
@@ -297,13 +300,13 @@ class Tensor(Typed):
         self._refuse_write(new)
         base = self._base if self._base is not None else self
         steps = self._views[len(base._views) :]
-        if self._views and overlaps(self):
+        if places is None and self._views and overlaps(self):
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
             )
-        content = record_scatter(base._snapshot(), steps, new) if steps else new
-        base._store(content)
+        content = record_scatter(base._snapshot(), steps, new, places) if steps else new
+        base._store(content, places if base is self else None)
         rebase(base, content)
         if base is not self and STATE.grad_enabled:
             self._rederive()
@@ -311,14 +314,14 @@ class Tensor(Typed):
             transforming.written(self, new)
         return self
 
-    def _store(self, content: Tensor) -> None:
+    def _store(self, content: Tensor, places: Tensor | None = None) -> None:
         """Gives the memory behind this base the value of `content`."""
         from tpc.record import record_scatter
 
         value = content._read()
         if self._views:
             whole = Tensor(Storage(self._storage.read()), self._storage.read().type)
-            value = record_scatter(whole, self._views, content.detach())._read()
+            value = record_scatter(whole, self._views, content.detach(), places)._read()
         self._storage.write(value)
 
     # --- PyTorch's bookkeeping methods ---

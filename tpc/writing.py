@@ -41,7 +41,12 @@ def retains(tensor: Tensor) -> bool:
 
 def overlaps(tensor: Tensor) -> bool:
     """Whether several elements are one place in memory."""
-    return any(view.defn.name == "broadcast_to" for view in tensor._views)
+    if not any(view.defn.name == "broadcast_to" for view in tensor._views):
+        return False
+    from tpc.strides import layout_of
+
+    layout = layout_of(tensor)
+    return any(step == 0 and n > 1 for n, step in zip(layout.shape, layout.strides, strict=True))
 
 
 def rebase(base: Tensor, content: Tensor) -> None:

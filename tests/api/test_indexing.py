@@ -286,3 +286,44 @@ def test_a_compiled_function_is_recorded_again_for_another_count():
     compiled = tpc.compile(lambda x: x[x > 0] * 2)
     compiled(tpc.tensor([1.0, -1.0, 2.0]))
     assert compiled(tpc.tensor([-1.0, -3.0, 4.0])).tolist() == [8]
+
+
+def test_writes_through_expanded_dimensions():
+    base = tpc.arange(3.0)
+    wide = base.expand(2, 3)
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        wide[tpc.tensor([[False, True, False], [False, False, False]])] = 9.0
+    assert base.tolist() == [0.0, 9.0, 2.0]
+    with pytest.warns(UserWarning, match="Use of masked_fill_ on expanded tensors is deprecated"):
+        wide.masked_fill_(tpc.tensor([[False], [True]]), 4.0)
+    assert base.tolist() == [4.0, 4.0, 4.0]
+    with pytest.warns(UserWarning, match="Use of index_put_"):
+        wide[[0, 1], [1, 1]] = tpc.tensor([3.0, 5.0])
+    assert base.tolist() == [4.0, 5.0, 4.0]
+    wide[1] += 1  # one row: no element twice
+    assert wide.tolist() == [[5.0, 6.0, 5.0]] * 2
+    wide.zero_()
+    assert base.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        wide.add_(1)
+
+
+def test_gradients_of_writes_through_expanded_dimensions():
+    x = tpc.arange(3.0, requires_grad=True)
+    copy = x * 1
+    copy.expand(2, 3)[:, 1:2][1] = 5.0
+    (copy * tpc.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert copy.tolist() == [0.0, 5.0, 2.0]
+    assert x.grad.tolist() == [1.0, 0.0, 3.0]
+
+
+def test_compiled_writes_through_expanded_dimensions():
+    @tpc.compile(fullgraph=True)
+    def masked(x, mask):
+        wide = x.sum(1, keepdim=True).expand(2, 3)
+        wide.masked_fill_(mask, 0.0)
+        return wide
+
+    mask = tpc.tensor([[False, True, False], [False, False, False]])
+    for k in range(3):
+        assert masked(tpc.tensor([[1.0], [2.0]]) + k, mask).tolist() == [[0.0] * 3, [2.0 + k] * 3]

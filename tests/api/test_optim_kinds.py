@@ -97,7 +97,7 @@ SCHEDULES = [
 def test_schedules(made, rates):
     optimizer = tpc.optim.SGD([tpc.ones(1, requires_grad=True)], lr=0.4)
     scheduler = made(optimizer)
-    got = [optimizer.param_groups[0]["lr"].item()]
+    got = [optimizer.param_groups[0]["lr"]]
     for _ in rates[1:]:
         optimizer.step()
         scheduler.step()
@@ -221,3 +221,18 @@ def test_asgd_averages_its_way():
         (p * p + p * t).sum().backward()
         optimizer.step()
     assert optimizer.state[p]["ax"].tolist() == pytest.approx([-1.8875, -2.3343, -1.9619], abs=1e-4)
+
+
+def test_settings_are_read_as_they_were_given():
+    p = tpc.ones(1, requires_grad=True)
+    optimizer = tpc.optim.SGD([p], lr=0.1, momentum=0.9)
+    lr_scheduler.CyclicLR(optimizer, 0.2, 0.4)
+    (group,) = optimizer.param_groups
+    assert (group["lr"], group.get("lr"), dict(group)["lr"], {**group}["lr"], type(group["lr"])) == (0.2, 0.2, 0.2, 0.2, float)
+    assert ("lr", 0.2) in list(group.items())
+    assert group["momentum"] == 0.9
+    assert next(iter(group)) == "params"
+    assert repr(optimizer).splitlines()[:2] == ["SGD (", "Parameter Group 0"]
+    assert "    lr: 0.2" in repr(optimizer).splitlines()
+    rate = tpc.tensor(0.5)
+    assert tpc.optim.SGD([p], lr=rate).param_groups[0]["lr"] is rate

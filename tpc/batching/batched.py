@@ -82,10 +82,10 @@ class Batched(Tensor):
     def _unversioned(self) -> Tensor:
         return Batched(self._physical.data, self._level)
 
-    def _store(self, content: Tensor) -> None:
+    def _store(self, content: Tensor, places: Tensor | None = None) -> None:
         level = self._level
         with lowered(level):
-            self._physical._write(physical(content, level))
+            self._physical._write(physical(content, level), None if places is None else physical(places, level))
 
 
 class lowered:  # noqa: N801 - reads as a state

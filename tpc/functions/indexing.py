@@ -16,6 +16,7 @@ from tpc.functions.data import array_of, checked_number
 from tpc.functions.elementwise import clone, ne, where
 from tpc.functions.factories import filled
 from tpc.functions.shape import broadcast_pair, expand, reshape, reshaped, select
+from tpc.inplace import write_some
 from tpc.ir.ops import indexing as ops
 from tpc.ir.ops import reduction
 from tpc.ir.ops import shape as shape_ops
@@ -237,7 +238,11 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     subscript = parsed(x, index)
     part = subscript.seen(x)
     if subscript.advanced:
-        part._write(_with_places(part._snapshot(), subscript.advanced, _as_value(value, x._type.dtype), False))
+
+        def written(old: Tensor, new: Any) -> Tensor:
+            return _with_places(old, subscript.advanced, _as_value(new, old._type.dtype), False)
+
+        write_some(part, written(part._snapshot(), value), "index_put_", lambda marks: written(marks, True))
     elif not isinstance(value, Tensor):
         part._write(filled(part._type, checked_number(value, x._type.dtype)))
     elif _is_same(part, value):

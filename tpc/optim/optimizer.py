@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tpc.autograd.grad_mode import enable_grad, no_grad
@@ -15,17 +15,53 @@ from tpc.tensor import REARRANGED, Tensor
 
 
 class Group(dict[str, Any]):
-    """One parameter group. Numbers in `tensors` (the learning rate) live in tensors: `group["lr"] = 0.01` writes into it."""
+    """One parameter group. Numbers in `tensors` (the learning rate) live in tensors: `group["lr"] = 0.01` writes into it.
+
+    Who reads one gets the number again, but a tensor where a tensor was given, and in a recording, which has to follow its changes.
+    """
 
     def __init__(self, values: Mapping[str, Any], tensors: Iterable[str]) -> None:
         super().__init__(values)
         self.tensors = frozenset(tensors)
         self.varying: set[str] = set()
+        self.given_as_tensors = {name for name in self.tensors if isinstance(values[name], Tensor)}
         for name in self.tensors:
             super().__setitem__(name, _scalar(values[name]))
 
+    def stored(self) -> dict[str, Any]:
+        """All settings, with the tensors that numbers live in."""
+        return dict(super().items())
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        if (name in self.tensors or name in self.varying) and name not in self.given_as_tensors and STATE.trace is None:
+            return _plain(value)
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The setting of that name, or the default."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def items(self) -> Any:
+        """Names and settings."""
+        return [(name, self[name]) for name in self]
+
+    def values(self) -> Any:
+        """Settings."""
+        return [self[name] for name in self]
+
+    def __iter__(self) -> Iterator[str]:
+        # Of its own, so that `dict(group)` and `{**group}` ask for each setting.
+        return super().__iter__()
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
     def __setitem__(self, name: str, value: Any) -> None:
-        old: Any = self.get(name)
+        old: Any = super().get(name)
         pairs = list(zip(old, value, strict=True)) if isinstance(old, tuple) and name in self.varying else [(old, value)]
         if name in self and (name in self.tensors or name in self.varying):
             with no_grad():
@@ -90,7 +126,7 @@ class Optimizer:
             if p in self.state:
                 raise ValueError("some parameters appear in more than one parameter group")
         REARRANGED.count += 1
-        made = Group({**self.defaults, **group, "params": params}, self.TENSORS)
+        made = Group({"params": params, **self.defaults, **{k: v for k, v in group.items() if k != "params"}}, self.TENSORS)
         self.param_groups.append(made)
         for p in params:
             self.state[p] = self.initial_state(p, made)
@@ -122,15 +158,22 @@ class Optimizer:
                 loss = closure()
         with no_grad():
             for group in self.param_groups:
-                for p in group["params"]:
+                settings = group.stored()
+                for p in settings["params"]:
                     if p.grad is not None:
                         state = self.state[p]
                         if "step" in state:
                             state["step"].add_(1)
-                        self.update(p, p.grad, state, group)
+                        self.update(p, p.grad, state, settings)
         # The end of a step is where deferred graphs have the same shape every time, and so find their executable.
         flush()
         return loss
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for number, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {number}", *[f"    {k}: {_plain(group[k])}" for k in sorted(group) if k != "params"]]
+        return "\n".join([*lines, ")"])
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Tensor], group: Mapping[str, Any]) -> None:
         """Writes the new value of one parameter."""

@@ -32,7 +32,7 @@ class Rprop(Optimizer):
 
     def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """Every step begins at `lr`."""
-        return {**super().initial_state(p, group), "step_size": full_like(p.detach(), group["lr"].item())}
+        return {**super().initial_state(p, group), "step_size": full_like(p.detach(), float(group["lr"]))}
 
     def update(self, p: Any, grad: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         grad, (shrink, grow), size = directed(p, grad, group), group["etas"], state["step_size"]
@@ -61,7 +61,7 @@ class ASGD(Optimizer):
     def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """The rate begins at `lr`; while `mu` is one, the average is the parameter itself."""
         made = super().initial_state(p, group)
-        return {**made, "eta": full_like(made["step"], group["lr"].item()), "mu": full_like(made["step"], 1.0)}
+        return {**made, "eta": full_like(made["step"], float(group["lr"])), "mu": full_like(made["step"], 1.0)}
 
     def update(self, p: Any, grad: Any, state: dict[str, Any], group: Mapping[str, Any]) -> None:
         grad, rate, share, average, step = directed(p, grad, group), state["eta"], state["mu"], state["ax"], state["step"]
