@@ -105,3 +105,52 @@ def test_settings():
 def test_distributions_are_found_in_modules_of_their_names():
     for name in tpc.distributions.__all__:
         assert getattr(getattr(tpc.distributions, name.lower()), name) is getattr(tpc.distributions, name)
+
+
+def numbers(count):
+    return TensorDataset(tpc.arange(count))
+
+
+def test_samplers_say_the_order():
+    data = tpc.utils.data
+    loader = DataLoader(numbers(10), 4, sampler=data.SubsetRandomSampler([1, 2, 3, 4, 5]), num_workers=2, persistent_workers=True)
+    batches = [x.tolist() for (x,) in loader]
+    assert [len(b) for b in batches] == [4, 1] == [4] * (len(loader) - 1) + [1]
+    assert sorted(k for batch in batches for k in batch) == [1, 2, 3, 4, 5]
+    batches = data.BatchSampler(data.SequentialSampler(range(10)), 3, drop_last=True)
+    assert [x.tolist() for (x,) in DataLoader(numbers(10), batch_sampler=batches)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    drawn = list(data.WeightedRandomSampler([0.0, 1.0, 0.0, 3.0], 200))
+    assert set(drawn) == {1, 3}
+    assert 110 < drawn.count(3) < 190
+    assert sorted(data.RandomSampler(range(3), num_samples=6)) == [0, 0, 1, 1, 2, 2]
+    assert len(list(data.RandomSampler(range(3), replacement=True, num_samples=7))) == 7
+    with pytest.raises(ValueError, match="sampler option is mutually exclusive with shuffle"):
+        DataLoader(numbers(3), shuffle=True, sampler=data.SequentialSampler(range(3)))
+    with pytest.raises(ValueError, match="batch_size should be a positive integer value"):
+        DataLoader(numbers(3), batch_size=0)
+
+
+def test_data_sets_are_joined_and_split():
+    data = tpc.utils.data
+    joined = numbers(3) + numbers(4)
+    assert len(joined) == 7
+    assert [joined[i][0].item() for i in (2, 3, -1)] == [2, 0, 3]
+    parts = data.random_split(numbers(10), [0.5, 0.3, 0.2])
+    assert [len(p) for p in parts] == [5, 3, 2]
+    assert sorted(x.item() for p in parts for (x,) in (p[i] for i in range(len(p)))) == list(range(10))
+    assert [len(p) for p in data.random_split(range(5), [0.5, 0.5])] == [3, 2]
+    with pytest.raises(ValueError, match="Sum of input lengths does not equal the length"):
+        data.random_split(numbers(3), [1, 1])
+    stacked = data.StackDataset(image=numbers(2), label=range(2))
+    assert stacked[1]["label"] == 1
+
+
+def test_streams_are_gathered_into_batches():
+    class Stream(tpc.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+
+    assert [x.tolist() for x in DataLoader(Stream(), 2)] == [[0, 1], [2, 3], [4]]
+    assert list(DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="DataLoader with IterableDataset"):
+        DataLoader(Stream(), shuffle=True)

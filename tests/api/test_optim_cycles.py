@@ -60,3 +60,45 @@ def test_a_plateau_lowers_the_rate():
         scheduler.step(measure)
         got += scheduler.get_last_lr()
     assert got == pytest.approx([0.4] * 3 + [0.04] * 5 + [0.004] * 3 + [0.003] * 5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, 1.5),  # the mean of 0, 1, 2, 3
+        ({"multi_avg_fn": tpc.optim.swa_utils.get_ema_multi_avg_fn(0.9)}, 0.561),
+        ({"avg_fn": lambda old, new, count: 0.5 * old + 0.5 * new, "use_buffers": True}, 2.125),
+    ],
+)
+def test_averaged_models(settings, expected):
+    model = tpc.nn.Linear(1, 1)
+    average = tpc.optim.swa_utils.AveragedModel(model, **settings)
+    for k in range(4):
+        with tpc.no_grad():
+            model.weight.fill_(k)
+        average.update_parameters(model)
+    assert average.module.weight.item() == pytest.approx(expected)
+    assert average.n_averaged.item() == 4
+    assert list(average.state_dict()) == ["n_averaged", "module.weight", "module.bias"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "epochs", "rates"),
+    [("cos", 3, [0.775, 0.325, 0.1, 0.1]), ("linear", 3, [0.7, 0.4, 0.1, 0.1]), ("cos", 0, [0.1, 0.1, 0.1, 0.1])],
+)
+def test_annealing_to_the_rate_of_averaging(strategy, epochs, rates):
+    optimizer = tpc.optim.SGD([tpc.ones(1, requires_grad=True)], lr=1.0)
+    scheduler = tpc.optim.swa_utils.SWALR(optimizer, 0.1, epochs, strategy)
+    got = []
+    for _ in rates:
+        optimizer.step()
+        scheduler.step()
+        got.append(optimizer.param_groups[0]["lr"])
+    assert got == pytest.approx(rates)
+
+
+def test_running_statistics_are_computed_anew():
+    model = tpc.nn.Sequential(tpc.nn.BatchNorm1d(1))
+    tpc.optim.swa_utils.update_bn([(tpc.tensor([[1.0], [3.0]]), 0), (tpc.tensor([[5.0], [9.0]]), 0)], model)
+    (norm,) = model
+    assert (norm.running_mean.item(), norm.running_var.item(), norm.momentum) == (4.5, 5.0, 0.1)

@@ -99,3 +99,26 @@ def test_weights_of_a_loss_are_buffers():
     assert loss(even, tpc.tensor([0, 1])).item() == pytest.approx(0.693147, abs=1e-6)  # log 2
     with pytest.raises(TypeError, match="got an unexpected keyword argument 'wieght'"):
         nn.CrossEntropyLoss(wieght=None)
+
+
+def test_what_subclasses_of_layers_use():
+    class Scaled(nn.Conv2d):
+        def forward(self, x):
+            return self._conv_forward(x, self.weight * 2, self.bias)
+
+    class Flat(nn.BatchNorm1d):
+        def _check_input_dim(self, x):
+            raise ValueError("asked")
+
+    assert isinstance(nn.Conv2d(1, 1, 1), nn.modules.conv._ConvNd)
+    layer = Scaled(1, 1, 1, bias=False, padding=1, padding_mode="circular")
+    with tpc.no_grad():
+        layer.weight.fill_(3.0)
+    assert layer(tpc.ones(1, 1, 2, 2)).tolist() == [[[[6.0] * 4] * 4]]
+    with pytest.raises(ValueError, match="asked"):
+        Flat(2)(tpc.ones(3, 2))
+    assert nn.init._calculate_fan_in_and_fan_out(tpc.ones(4, 3, 2, 2)) == (12, 16)
+    assert isinstance(nn.LayerNorm(2), nn.modules.normalization.LayerNorm)
+    assert nn.modules.utils._pair(3) == (3, 3)
+    assert nn.modules.utils._pair([1, 2]) == (1, 2)
+    assert nn.modules.utils._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)

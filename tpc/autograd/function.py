@@ -13,6 +13,8 @@ from tpc.autograd.grad_mode import no_grad
 from tpc.autograd.node import Node
 from tpc.tensor import Tensor
 
+FunctionCtx = FunctionNode
+
 
 class FunctionMeta(type):
     """Prepares each subclass's node class: `Swish` gets `SwishBackward`."""

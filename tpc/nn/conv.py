@@ -85,12 +85,20 @@ class _Forward(Convolution):
             return [side for t in reversed(totals) for side in (t // 2, t - t // 2)]
         return [p for p in reversed(self.padding) for _ in range(2)]
 
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        return self._borders()
+
     def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with another weight, for subclasses."""
         function = getattr(fn, f"conv{self.COUNT}d")
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = fn.pad(input, self._borders(), self.padding_mode), 0
-        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)  # type: ignore[no-any-return]
+        return function(input, weight, bias, self.stride, padding, self.dilation, self.groups)  # type: ignore[no-any-return]
 
 
 class Transposed(Convolution):
@@ -107,16 +115,16 @@ class Transposed(Convolution):
         )
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        extra = self.output_padding if output_size is None else self._extra(input, output_size)
+        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
         function = getattr(fn, f"conv_transpose{self.COUNT}d")
         settings = (self.stride, self.padding, extra, self.groups, self.dilation)
         return function(input, self.weight, self.bias, *settings)  # type: ignore[no-any-return]
 
-    def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Any, *settings: Any, **more: Any) -> tuple[int, ...]:
         """The output padding that leads to a size; `ValueError` where none does."""
         wanted = tuple(output_size)[-self.COUNT :]
-        settings = zip(self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
-        least = [(n - 1) * s - 2 * int(p) + d * (k - 1) + 1 for n, (s, p, d, k) in zip(input.shape[-self.COUNT :], settings, strict=True)]
+        sizes = zip(input.shape[-self.COUNT :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+        least = [(n - 1) * s - 2 * int(p) + d * (k - 1) + 1 for n, s, p, d, k in sizes]
         most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
         if not all(low <= w <= high for low, w, high in zip(least, wanted, most, strict=True)):
             raise ValueError(f"requested an output size of {list(wanted)}, but valid sizes range from {least} to {most}")

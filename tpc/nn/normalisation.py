@@ -57,7 +57,7 @@ class Channels(_Scaled):
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
-    def _check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input._type.rank not in self.RANKS:
             expected = " or ".join(f"{n}D" for n in self.RANKS)
             raise ValueError(f"expected {expected} input (got {input._type.rank}D input)")
@@ -77,7 +77,7 @@ class Batch(Channels):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
+        self._check_input_dim(input)
         share: Any = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             with no_grad():
@@ -117,7 +117,7 @@ class Instance(Channels):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
+        self._check_input_dim(input)
         whole = input if input._type.rank == self.RANKS[-1] else input.unsqueeze(0)
         from_input = self.training or not self.track_running_stats
         momentum = 0.0 if self.momentum is None else self.momentum
