@@ -13,12 +13,13 @@ from tpc.ir.program import Op
 from tpc.runtime.kernels.elementwise import copied
 from tpc.runtime.kernels.registry import Run, kernel
 from tpc.runtime.kernels.scratch import scratch
+from tpc.runtime.kernels.taps import Taps
 from tpc.runtime.kernels.windows import Windows, place
 
 BLOCK = 1 << 19
 """Elements of a block of columns: small enough for the cache, large enough for BLAS."""
 JOINED = 400
-"""Samples with fewer places than these share a block, even though their results have to be sorted out afterwards."""
+"""Samples with fewer places than these share a block, if eight do, even though their results have to be sorted out afterwards."""
 
 Sizes = tuple[int, ...]
 EVERY = slice(None)
@@ -57,7 +58,8 @@ class Convolution:
         if each == 0 or self.samples == 0:
             return []
         if each <= BLOCK:
-            together = min(self.samples, max(1, BLOCK // each)) if math.prod(self.places) < JOINED else 1
+            few = math.prod(self.places) >= JOINED or each > BLOCK // 4
+            together = 1 if few else min(self.samples, 2 * BLOCK // each)
             windows = Windows(self.size, self.kernel, self.places, self.attrs)
             rows = slice(0, self.places[0])
             return [Tile(n, min(n + together, self.samples), windows, rows) for n in range(0, self.samples, together)]
@@ -233,17 +235,25 @@ def _spread(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
 @kernel("conv_weight_grad")
 def _(op: Op) -> Run:
     (g, x), w = (v.type for v in op.operands), op.result.type
-    c, dtype = Convolution(x.shape, w.shape, g.shape, op.attrs), _work(w.numpy_dtype)
+    dtype = _work(w.numpy_dtype)
+    run = _weights_by_columns(Convolution(x.shape, w.shape, g.shape, op.attrs), w.shape, dtype)
+    if (taps := Taps(x.shape, w.shape, g.shape, op.attrs)).pays:
+        run = taps.weight_gradient(w.shape, dtype, run)
+    return _in_work(run, w.numpy_dtype)
+
+
+def _weights_by_columns(c: Convolution, result: Sizes, dtype: np.dtype) -> Run:
+    """The sum of the products of gradients and columns."""
 
     def run(g: np.ndarray, x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        total = np.empty(w.shape, dtype) if out is None else out
+        total = np.empty(result, dtype) if out is None else out
         sums, columns = total.reshape(c.matrices), Columns(c, x, dtype)
         sums[...] = 0
         for tile in c.tiles:
             sums += np.matmul(c.as_matrix(tile, g), columns.of(tile).swapaxes(1, 2))
         return total
 
-    return _in_work(run, w.numpy_dtype)
+    return run
 
 
 # --- windows as columns -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tpc.ir.opdef import lookup
 from tpc.ir.program import Op, Value
 from tpc.ir.signature import result_types
 from tpc.ir.types import tensor_type
-from tpc.runtime.kernels import nn
+from tpc.runtime.kernels import nn, taps
 from tpc.runtime.kernels.registry import bind
 
 
@@ -62,6 +62,8 @@ def run(name, *arrays, **attrs):
 def test_against_the_definition(x, w, attrs, block, joined, monkeypatch):
     monkeypatch.setattr(nn, "BLOCK", block)
     monkeypatch.setattr(nn, "JOINED", joined)
+    for name, value in {"TILE": max(7, block >> 4), "CHUNK": block, "WASTE": 3, "LEAST": 2}.items():
+        monkeypatch.setattr(taps, name, value)
     rng = np.random.default_rng(5)
     x, w = rng.standard_normal(x), rng.standard_normal(w)
     y = run("conv", x, w, **attrs)
@@ -76,7 +78,8 @@ def test_against_the_definition(x, w, attrs, block, joined, monkeypatch):
     np.testing.assert_allclose(run("conv_weight_grad", g, x, size=w.shape[2:], **attrs), of_w, rtol=1e-12, atol=1e-12)
 
 
-def test_an_infinite_element_reaches_only_the_places_that_see_it():
+def test_an_infinite_element_reaches_only_the_places_that_see_it(monkeypatch):
+    monkeypatch.setattr(taps, "LEAST", 1)
     x, w, attrs = np.zeros((1, 1, 20)), np.ones((1, 1, 3)), moves((0,), (0,), (1,))
     x[0, 0, -1] = np.inf
     y = run("conv", x, w, **attrs)
