@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tpc.argument_kinds import kind, refusal
 from tpc.autograd.node import Edge, hook_ids
 from tpc.body import Body
 from tpc.deferred import flush
+from tpc.dtype import default_dtype
 from tpc.names import input_names, reachable, reached
 from tpc.nn.signature import signature
 from tpc.nn.tree import Tree
@@ -24,11 +26,11 @@ from tpc.results import Results
 from tpc.state import STATE, WRITING
 from tpc.storage import Storage
 from tpc.straight import MISS, alias_pattern, straight
-from tpc.strides import is_contiguous, whole_storage
+from tpc.strides import is_contiguous
+from tpc.surroundings import Surroundings
 from tpc.tensor import REARRANGED, Tensor, from_array
 from tpc.tracing import Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
-from tpc.writing import VIEW_OF_LEAF
 
 MAX_VARIANTS = 8
 """Recordings kept per signature; a function whose guards fail more often runs in deferred mode."""
@@ -78,6 +80,7 @@ class Compiled:
         self.modules: dict[int, Any] = {}
         """Modules that recordings depend on."""
         self.modes: Any = ()
+        self.around = Surroundings(function)
         self.arrangement = REARRANGED.count
         functools.update_wrapper(self, function, updated=())
 
@@ -99,7 +102,9 @@ class Compiled:
             leaves, structure = flatten((args, kwargs))
         if self.arrangement != REARRANGED.count:
             self._drop_rearranged()
-        key = (self.modes, structure, STATE.grad_enabled, STATE.inference, STATE.saved_hooks, *[_kind(x) for x in leaves])
+        if self.around.places and self.around.changed():
+            self._set_modes()
+        key = (self.modes, structure, STATE.grad_enabled, STATE.inference, STATE.saved_hooks, *[kind(x) for x in leaves])
         if STATE.pending:
             flush()
         for variant in self.variants.get(key, ()):
@@ -114,7 +119,8 @@ class Compiled:
 
     def _drop_rearranged(self) -> None:
         """Some tensor somewhere has other memory now, or sees it otherwise: forgets the recordings that knew it as it was."""
-        self.arrangement, self.modes = REARRANGED.count, signature(self.modules.values())
+        self.arrangement = REARRANGED.count
+        self._set_modes()
         for key, known in self.variants.items():
             self.variants[key] = [v for v in known if all(t._storage is s and t._views is w for t, s, w in v.outcome.met)]
 
@@ -124,10 +130,12 @@ class Compiled:
         met = {**called, **{id(x): x for x in (*found, *leaves) if isinstance(x, Tree)}}
         if not met.keys() <= self.modules.keys():
             self.modules |= met
-            self.modes = signature(self.modules.values())
+
+    def _set_modes(self) -> None:
+        self.modes = signature(self.modules.values()), self.around.settings, default_dtype()
 
     def _record(self, key: Any, leaves: Sequence[Any], structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if key in self.deferred:
+        if key in self.deferred or len(self.around.states) > MAX_VARIANTS:
             return self.function(*args, **kwargs)
         known = self.variants.setdefault(key, [])
         try:
@@ -137,8 +145,13 @@ class Compiled:
             if any(isinstance(x, np.ndarray) for x in leaves):
                 raise Untraceable("an argument is a NumPy array, whose content may change unseen; pass tpc.from_numpy(array)")
             with WRITING:
+                self.around.look()
                 variant = Variant(self, leaves, structure, args, kwargs)
+                self.around.settle()
                 self._meet_modules(variant.outcome.trace.modules, leaves)
+                self._set_modes()
+                if len(self.around.states) > MAX_VARIANTS:
+                    raise Untraceable(f"Python values that the code reads keep changing: {', '.join(self.around.restless())}")
                 known = self.variants.setdefault((self.modes, *key[1:]), [])
                 known.insert(0, variant)
                 return variant.call(leaves)
@@ -153,26 +166,6 @@ class Compiled:
                 raise missed.__cause__ from None
             known.remove(variant)
         return self.function(*args, **kwargs)
-
-
-def _kind(x: Any) -> Any:
-    if isinstance(x, Tensor):
-        return (x._type, x._tracked(), x._node is None, _view_kind(x) if x._views else None)
-    if x.__class__ is float or x.__class__ is complex:
-        return (x.__class__, repr(x))  # tells -0.0 from 0.0, and NaN is itself
-    try:
-        hash(x)
-    except TypeError:
-        return (x.__class__, id(x))
-    return (x.__class__, x)
-
-
-def _view_kind(x: Tensor) -> Any:
-    """What a recording depends on in a view: the whole chain, where memory is not in order (`reshape` copies then)."""
-    if is_contiguous(x):
-        return True, _refusal(x)
-    chain = tuple([(view.defn.name, repr(view.attrs)) for view in x._views])
-    return chain, whole_storage(x).value.type, x._base is None, _refusal(x)
 
 
 class Variant:
@@ -195,7 +188,7 @@ class Variant:
             outcome.inputs,
             outcome.outputs,
             outcome.tracked,
-            [edge for edge, _ in outcome.sought],
+            [e for e, _ in outcome.sought],
             names,
             outcome.writes,
             owner.memory_budget,
@@ -356,16 +349,8 @@ def _stand_in(x: Any) -> Any:
         made._node, made._slot = edge
     made._leaf = x._leaf
     made._grad = x._grad
-    made._refusal = _refusal(x)
+    made._refusal = refusal(x)
     return made
-
-
-def _refusal(x: Tensor) -> str | None:
-    """Why a view must not be written in place."""
-    base = x._base
-    if x._refusal is None and base is not None and x._tracked() and base._leaf and base._node is None and not x._leaf:
-        return VIEW_OF_LEAF
-    return x._refusal
 
 
 def _own(storage: Storage, arrays: list[np.ndarray], i: int) -> None:

@@ -107,6 +107,9 @@ def set_default_dtype(d: dtype) -> None:
     if not isinstance(d, dtype) or isinstance(d, _Absent) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     _default = d.ir
+    from tpc.tensor import REARRANGED
+
+    REARRANGED.count += 1
 
 
 def ir_dtype(d: object) -> str:

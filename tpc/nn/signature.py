@@ -17,18 +17,19 @@ def signature(roots: Iterable[Any]) -> tuple[Any, ...]:
     for root in roots:
         for module in root.modules() if isinstance(root, Tree) else [root]:
             if id(module) not in seen:
-                seen[id(module)] = tuple([(name, _setting(value)) for name, value in vars(module).items()])
+                seen[id(module)] = tuple([(name, setting(value)) for name, value in vars(module).items()])
     return (*[tuple(hooks) for hooks in EVERY.values()], *seen.items())
 
 
-def _setting(value: Any) -> Any:
+def setting(value: Any) -> Any:
+    """A hashable description of a value; equal where a recording that took one may stand for the other."""
     if isinstance(value, (Tensor, Tree)):
         return id(value)
     if isinstance(value, Hooks):
         return tuple(value)
     if isinstance(value, (Mapping, list, tuple)):
         items = value.items() if isinstance(value, Mapping) else enumerate(value)
-        return (type(value), *[(_setting(k), _setting(x)) for k, x in items])
+        return (type(value), *[(setting(k), setting(x)) for k, x in items])
     if isinstance(value, (float, complex)):
         return (type(value), repr(value))
     try:
