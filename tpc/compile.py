@@ -146,8 +146,10 @@ class Compiled:
                 raise Untraceable("an argument is a NumPy array, whose content may change unseen; pass tpc.from_numpy(array)")
             with WRITING:
                 self.around.look()
-                variant = Variant(self, leaves, structure, args, kwargs)
-                self.around.settle()
+                try:
+                    variant = Variant(self, leaves, structure, args, kwargs)
+                finally:
+                    self.around.settle()
                 self._meet_modules(variant.outcome.trace.modules, leaves)
                 self._set_modes()
                 if len(self.around.states) > MAX_VARIANTS:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tpc.nn.tree import TABLES
 from tpc.outcome import Outcome, Source
+from tpc.surroundings import ABSENT, variables
 from tpc.tensor import Tensor
 from tpc.tree import LEAF, flatten
 
@@ -89,18 +90,12 @@ def _roots(function: Any) -> Iterator[tuple[str, Any, int]]:
     plain = getattr(function, "__func__", function)
     if owner is not None:
         yield "", owner, 0
-    code = getattr(plain, "__code__", None)
-    if code is None:
+    if not isinstance(plain, FunctionType):
         yield "", function, 0
         return
-    for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
-        try:
-            yield name, cell.cell_contents, 0
-        except ValueError:
-            continue
-    for name in code.co_names:
-        if name in plain.__globals__:
-            yield name, plain.__globals__[name], 0
+    for entry in variables(plain):
+        if (value := entry.read()) is not ABSENT:
+            yield entry.name, value, 0
 
 
 def _children(x: Any) -> Iterator[tuple[Any, Any]]:

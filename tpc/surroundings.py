@@ -1,4 +1,4 @@
-"""What a recording depends on in the Python around a function: values in closures, globals, classes, objects and containers.
+"""What a recording depends on in the Python around a function: what closures, globals, classes, objects and containers hold.
 
 Recording takes such values as they are. So they are watched, and a call that finds others is recorded again, as one with other
 arguments is. Values that the function itself changes while it is recorded (a counter, a log) are not watched: they would never be the
@@ -9,31 +9,39 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tpc.nn.signature import setting
-from tpc.nn.tree import Tree
+from tpc.nn.tree import TABLES, Tree
 from tpc.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (list, tuple, dict, set, frozenset)
 MOST_ITEMS = 64
-"""Of what holds more items in all, only lengths are watched."""
+"""Of what holds more items in all, only the length is watched, and which object it is."""
 MOST_PLACES = 256
 MOST_VISITS = 2_000
-FOREIGN = {"tpc", "numpy", "scipy", "networkx", "sklearn", "matplotlib", *sys.stdlib_module_names} - {"__main__"}
-"""Packages whose insides are their own business."""
+FOREIGN = {"tpc", "numpy", "scipy", "networkx", "sklearn", "matplotlib"}
+STANDARD = sys.stdlib_module_names - {"__main__"}
+"""Packages whose code is not looked into; objects of the standard library (namespaces) are."""
+ABSENT = object()
 
 
-class Place(NamedTuple):
-    """Where a value is found: `name` in the object `key[0]`, whose address it is."""
+class Entry(NamedTuple):
+    """A name, the object that it stands in, and how to read what it stands for."""
 
-    key: tuple[int, str]
     name: str
+    owner: Any
     read: Callable[[], Any]
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return id(self.owner), self.name
 
 
 class Surroundings:
@@ -41,7 +49,7 @@ class Surroundings:
 
     def __init__(self, function: Any) -> None:
         self.function = function
-        self.places: list[Place] = []
+        self.places: list[Entry] = []
         self.values: list[Any] = []
         self.settings: tuple[Any, ...] = ()
         self.states: dict[tuple[Any, ...], list[Any]] = {}
@@ -84,7 +92,7 @@ class Surroundings:
 def _setting(value: Any, room: int = MOST_ITEMS) -> Any:
     """What is compared of a value; `room` is for how many items of containers in all, since that is done at every call."""
     if value.__class__ not in CONTAINERS:
-        return setting(value) if value.__class__ in PLAIN else id(value)
+        return setting(value) if _is_plain(value) else id(value)
     count = len(value)
     if count > room:
         return value.__class__, count, id(value)
@@ -94,81 +102,98 @@ def _setting(value: Any, room: int = MOST_ITEMS) -> Any:
     return value.__class__, frozenset(items) if isinstance(value, (set, frozenset)) else tuple(items)
 
 
-def _places(function: Any) -> Iterator[Place]:
+# --- where values are ---------------------------------------------------------------------------
+
+
+def variables(function: FunctionType) -> Iterator[Entry]:
+    """What a function, or one inside it, reads from around it by name; `ABSENT` stands for a variable that has no value yet."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield Entry(name, cell, partial(_content, cell))
+    table = function.__globals__
+    loads = [i for code in _codes(function.__code__) for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    yield from _entries(table, table, [i.argval for i in loads if i.argval in table])
+
+
+def _places(function: Any) -> list[Entry]:
+    """Where the function, and what it can reach, may read values. Of objects only the attributes that some of that code names."""
+    read: dict[tuple[int, str], Entry] = {}
+    attributes: dict[tuple[int, str], Entry] = {}
+    named: set[str] = set()
     queue: list[Any] = [function]
     seen: set[int] = set()
-    found = 0
     for x in queue:
-        if id(x) in seen or len(seen) > MOST_VISITS or found > MOST_PLACES:
+        if id(x) in seen or len(seen) > MOST_VISITS:
             continue
         seen.add(id(x))
-        for name, owner, read in _inside(x):
-            value = read()
-            if value.__class__ in PLAIN or value.__class__ in CONTAINERS or isinstance(value, (Tensor, FunctionType, type)):
-                found += 1
-                yield Place((id(owner), name), name, read)
-            if value.__class__ not in PLAIN:
-                queue.append(value)
-                queue.extend(_items(value))
+        entries, onward = _inside(x)
+        if isinstance(x, FunctionType):
+            named |= _names_in(x.__code__)
+            read.update((e.key, e) for e in entries)
+        else:
+            attributes.update((e.key, e) for e in entries)
+        queue += [e.read() for e in entries]
+        queue += onward
+    return [*read.values(), *(e for e in attributes.values() if e.name in named)][:MOST_PLACES]
 
 
-def _items(value: Any) -> list[Any]:
-    """What in a container may lead further."""
-    if value.__class__ not in CONTAINERS or len(value) > MOST_ITEMS:
-        return []
-    items = value.values() if isinstance(value, dict) else value
-    return [x for x in items if x.__class__ not in PLAIN]
-
-
-def _inside(x: Any) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
-    """Names of values that code may read in an object, the object that has them, and how to read them."""
+def _inside(x: Any) -> tuple[list[Entry], Sequence[Any]]:
+    """What code may read in an object by name, and what else it leads to."""
     if isinstance(x, MethodType):
-        yield "self", x, lambda: x.__self__
-        yield from _inside(x.__func__)
-    elif isinstance(x, (staticmethod, classmethod)):
-        yield from _inside(x.__func__)
-    elif isinstance(x, FunctionType):
-        if not _is_foreign(x.__module__):
-            yield from _in_function(x)
-    elif isinstance(x, type):
-        if not _is_foreign(x.__module__):
-            yield from _in_table(x, vars(x))
-    elif isinstance(x, Tree):
+        return [], (x.__func__, x.__self__)
+    if isinstance(x, (staticmethod, classmethod)):
+        return [], (x.__func__,)
+    if isinstance(x, property):
+        return [], (x.fget, x.fset)
+    if x.__class__ in CONTAINERS:
+        return [], () if len(x) > MOST_ITEMS else [*(x.values() if isinstance(x, dict) else x)]
+    if isinstance(x, FunctionType):
+        return ([], ()) if _package(x) in FOREIGN or _package(x) in STANDARD else (_in_function(x), ())
+    if isinstance(x, type):
+        return ([], ()) if _package(x) in FOREIGN or _package(x) in STANDARD else (_entries(x, vars(x), vars(x)), x.__bases__)
+    if isinstance(x, Tree):
         # Everything else in a module tells of its changes.
-        yield from ((n, x, r) for n, _, r in _in_table(x, vars(x)) if r().__class__ in (list, dict, set) and not n.startswith("_"))
-        yield from _in_table(type(x), vars(type(x))) if not _is_foreign(type(x).__module__) else ()
-    elif not isinstance(x, (Tensor, ModuleType)) and hasattr(x, "__dict__") and not _is_foreign(type(x).__module__):
-        # A new attribute may hide one of the class.
-        yield "attributes", x, partial(len, vars(x))
-        yield from _in_table(x, vars(x))
-        yield from _in_table(type(x), vars(type(x)))
+        containers = [n for n, v in vars(x).items() if v.__class__ in (list, dict, set) and n not in TABLES]
+        return _entries(x, vars(x), containers), (type(x), *x.modules())
+    if isinstance(x, (Tensor, ModuleType)) or not hasattr(x, "__dict__") or _package(type(x)) in FOREIGN:
+        return [], ()
+    # An attribute may come that hides one of the class.
+    return _entries(x, vars(x), {**vars(type(x)), **vars(x)}), (type(x),)
 
 
-def _in_table(owner: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
-    yield from ((n, owner, partial(table.get, n)) for n in tuple(table) if not (n.startswith("__") and n.endswith("__")))
+def _in_function(function: FunctionType) -> list[Entry]:
+    found = list(variables(function))
+    modules = [m for e in found if isinstance(m := e.read(), ModuleType) and m.__name__.partition(".")[0] not in FOREIGN | STANDARD]
+    names = _names_in(function.__code__)
+    return [*found, *(e for m in modules for e in _entries(m, vars(m), names & vars(m).keys()))]
 
 
-def _in_function(function: FunctionType) -> Iterator[tuple[str, Any, Callable[[], Any]]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield name, cell, partial(getattr, cell, "cell_contents", None)
-    table = function.__globals__
-    for name, attributes in _globals_of(function.__code__).items():
-        value = table.get(name)
-        if isinstance(value, ModuleType):
-            if not _is_foreign(value.__name__):
-                yield from ((a, value, partial(vars(value).get, a)) for a in attributes if a in vars(value))
-        elif name in table:
-            yield name, table, partial(table.get, name)
+def _entries(owner: Any, table: Mapping[str, Any], names: Iterable[str]) -> list[Entry]:
+    return [Entry(n, owner, partial(table.get, n, ABSENT)) for n in names if not (n.startswith("__") and n.endswith("__"))]
 
 
-def _globals_of(code: CodeType) -> dict[str, tuple[str, ...]]:
-    """The globals that code reads, each with all names of attributes in it."""
-    found = {i.argval: code.co_names for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ABSENT
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of those inside it."""
+    yield code
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found = _globals_of(inner) | found
-    return found
+            yield from _codes(inner)
 
 
-def _is_foreign(module: str | None) -> bool:
-    return module is not None and module.partition(".")[0] in FOREIGN
+def _names_in(code: CodeType) -> set[str]:
+    """Names that code may mean attributes by; `getattr` is given them as text."""
+    return {n for c in _codes(code) for n in (*c.co_names, *c.co_consts) if isinstance(n, str)}
+
+
+def _is_plain(value: Any) -> bool:
+    return value.__class__ in PLAIN or isinstance(value, np.generic)
+
+
+def _package(x: Any) -> str:
+    return (x.__module__ or "").partition(".")[0]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import warnings
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import tpc
@@ -157,3 +160,73 @@ def test_deep_containers():
     assert run(ONE).item() == 2
     held["a"][1]["b"] = (5.0,)
     assert run(ONE).item() == 5
+
+
+def test_a_variable_that_comes_later():
+    def function(a, late=False):
+        return a * k if late else a
+
+    run = tpc.compile(function)
+    assert run(ONE).item() == 1
+    k = 3.0
+    assert run(ONE, late=True).item() == 3
+
+
+@pytest.mark.parametrize("held", [SimpleNamespace(rate=np.float32(1)), argparse.Namespace(rate=1)])
+def test_attributes_of_a_namespace(held):
+    run = tpc.compile(lambda a: a * float(held.rate))
+    assert run(ONE).item() == 1
+    held.rate = np.float32(5)
+    assert run(ONE).item() == 5
+
+
+def test_attributes_that_the_code_does_not_name_need_no_recording():
+    recorded = []
+
+    class Trainer:
+        rate, count = 2.0, 0
+
+        def step(self, a):
+            recorded.append(1)
+            return a * self.rate
+
+    trainer = Trainer()
+    run = tpc.compile(trainer.step)
+    for _ in range(12):
+        trainer.last = run(ONE)
+        trainer.count += 1
+    assert len(recorded) == 1
+
+
+def test_what_a_base_class_and_a_layer_inside_hold():
+    class Scaling(tpc.nn.Module):
+        by = 1.0
+
+        def __init__(self):
+            super().__init__()
+            self.settings = {"by": 1.0}
+
+        def forward(self, a):
+            return a * self.settings["by"] * self.by
+
+    class Derived(Scaling):
+        pass
+
+    model = tpc.nn.Sequential(Derived())
+    run = tpc.compile(model)
+    assert run(ONE).item() == 1
+    model[0].settings["by"] = 3.0
+    assert run(ONE).item() == 3
+    Scaling.by = 2.0
+    assert run(ONE).item() == 6
+
+
+def test_a_function_that_cannot_be_recorded_gives_up_on_values_that_keep_changing():
+    k = 0
+    run = tpc.compile(lambda a: tpc.from_numpy(a.numpy() * k))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for value in range(20):
+            k = value
+            assert run(tpc.ones(100)).sum().item() == 100 * value
+    assert len(caught) < 12
