@@ -9,8 +9,9 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from tpc.ir.layout import Strides
+from tpc.runtime.native.intrinsics import intrinsic
 from tpc.runtime.native.nest import REDUCTIONS, Nest, Step
-from tpc.runtime.native.scalars import FLOATS, REGISTERS, apply, constant, convert, intrinsic, stored
+from tpc.runtime.native.scalars import FLOATS, REGISTERS, apply, constant, convert, stored
 from tpc.runtime.native.writer import I64, Writer
 
 SUMMED = 4096
@@ -58,6 +59,19 @@ def loops_of(nest: Nest) -> Loops:
         return Loops(outer, collapsed(nest.inner, [s[nest.rows :] for s in strides]))
     axes = collapsed(nest.shape, strides)
     return Loops(axes, []) if len(axes) < 2 else Loops(axes[:-1], axes[-1:])
+
+
+class _Pass(NamedTuple):
+    """One pass over a row: the row values known before it, and the reductions that end with it."""
+
+    stage: int
+    known: dict[int, ir.Value]
+    ending: dict[int, Step]
+
+    @property
+    def sums(self) -> dict[int, Step]:
+        """The floating point sums among the reductions."""
+        return {v: s for v, s in self.ending.items() if s.name == "sum" and s.dtype in FLOATS}
 
 
 class Emitter(Writer):
@@ -150,82 +164,54 @@ class Emitter(Writer):
         for value, step in ending.items():
             self.b.store(_in_memory(self.b, identity(step), step.result), self.totals[value])
         axes = axes or [Axis(1, (0,) * len(pointers))]
-        self._axes(stage, axes, pointers, known, ending, I64(0), bounds)
+        self._axes(_Pass(stage, known, ending), axes, pointers, I64(0), bounds)
 
     def _axes(
-        self,
-        stage: int,
-        axes: Sequence[Axis],
-        pointers: list[ir.Value],
-        known: dict[int, ir.Value],
-        ending: dict[int, Step],
-        place: ir.Value,
-        bounds: tuple[ir.Value, ir.Value] | None,
+        self, here: _Pass, axes: Sequence[Axis], pointers: list[ir.Value], place: ir.Value, bounds: tuple[ir.Value, ir.Value] | None
     ) -> None:
         """The loops of a pass; `place` is where in the row buffers this part of the row begins."""
         axis = axes[0]
         if len(axes) > 1:
             inside = math.prod(a.size for a in axes[1:])
             with self.loop(I64(0), I64(axis.size)) as index:
-                here = self.b.add(place, self.b.mul(index, I64(inside)))
-                self._axes(stage, axes[1:], self._moved(pointers, axis, index), known, ending, here, None)
-            return
-        adds = {v: s for v, s in ending.items() if s.name == "sum" and s.dtype in FLOATS}
-        if bounds is None and adds and axis.size > SUMMED:
-            self._in_runs(stage, axis, pointers, known, ending, adds, place)
-            return
-        start, stop = bounds or (I64(0), I64(axis.size))
-        self._elements(stage, axis, pointers, known, ending, place, start, stop)
+                begin = self.b.add(place, self.b.mul(index, I64(inside)))
+                self._axes(here, axes[1:], self._moved(pointers, axis, index), begin, None)
+        elif bounds is None and here.sums and axis.size > SUMMED:
+            self._in_runs(here, axis, pointers, place)
+        else:
+            self._elements(here, axis, pointers, place, *(bounds or (I64(0), I64(axis.size))))
 
-    def _in_runs(
-        self,
-        stage: int,
-        axis: Axis,
-        pointers: list[ir.Value],
-        known: dict[int, ir.Value],
-        ending: dict[int, Step],
-        adds: dict[int, Step],
-        place: ir.Value,
-    ) -> None:
-        grand = {v: self._alloca_at_entry(self.totals[v], s) for v, s in adds.items()}
+    def _in_runs(self, here: _Pass, axis: Axis, pointers: list[ir.Value], place: ir.Value) -> None:
+        grand = {v: self._zero_at_entry(s.result) for v, s in here.sums.items()}
         with self.loop(I64(0), I64(axis.size), step=SUMMED) as first:
             end = self.b.add(first, I64(SUMMED))
             size = I64(axis.size)
             last = self.b.select(self.b.icmp_signed("<", end, size), end, size)
-            self._elements(stage, axis, pointers, known, ending, place, first, last)
-            for value, step in adds.items():
+            self._elements(here, axis, pointers, place, first, last)
+            for value, step in here.sums.items():
                 type = REGISTERS[step.result]
                 run, total = self.b.load(self.totals[value], typ=type), self.b.load(grand[value], typ=type)
                 self.b.store(self.b.fadd(total, run), grand[value])
                 self.b.store(constant(step.result, 0), self.totals[value])
-        for value, step in adds.items():
+        for value, step in here.sums.items():
             self.b.store(self.b.load(grand[value], typ=REGISTERS[step.result]), self.totals[value])
 
-    def _alloca_at_entry(self, like: ir.Value, step: Step) -> ir.Value:
+    def _zero_at_entry(self, dtype: str) -> ir.Value:
+        """A number on the stack, which would grow with every turn of a loop that allocated it."""
         with self.b.goto_block(self.entry):
-            made = self.b.alloca(stored(step.result))
-        self.b.store(constant(step.result, 0), made)
+            made = self.b.alloca(stored(dtype))
+        self.b.store(constant(dtype, 0), made)
         return made
 
-    def _elements(
-        self,
-        stage: int,
-        axis: Axis,
-        pointers: list[ir.Value],
-        known: dict[int, ir.Value],
-        ending: dict[int, Step],
-        place: ir.Value,
-        start: ir.Value,
-        stop: ir.Value,
-    ) -> None:
+    def _elements(self, here: _Pass, axis: Axis, pointers: list[ir.Value], place: ir.Value, start: ir.Value, stop: ir.Value) -> None:
         """The innermost loop: loads, steps, totals, stores. What is the same for all of its elements is read before it."""
-        known = dict(known)
+        known = dict(here.known)
         for value, input in enumerate(self.nest.inputs):
             if input.full and axis.strides[value] == 0:
                 known[value] = self._load(pointers[value], input.dtype, False)
         with self.loop(start, stop, parallel=True) as index:
-            element = _Element(self, stage, dict(known), self._moved(pointers, axis, index), self.b.add(place, index))
-            for value, step in ending.items():
+            element = _Element(self, here.stage, known, self._moved(pointers, axis, index), self.b.add(place, index))
+            for value, step in here.ending.items():
                 operand = element.get(step.operands[0])
                 total = self._load(self.totals[value], step.result, False)
                 self._store(combine(self.b, step, total, operand), self.totals[value], step.result, False)
@@ -286,7 +272,7 @@ class _Element:
 
 
 def buffered(nest: Nest) -> tuple[int, ...]:
-    """The full values that a later pass reads. What is a constant number of cheap steps from memory is computed again instead."""
+    """The full values that a later pass reads."""
     first = len(nest.inputs)
     found: dict[int, None] = {}
     for step in nest.steps:

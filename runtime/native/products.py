@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from tpc.runtime.native.intrinsics import intrinsic
 from tpc.runtime.native.jit import vector_bytes
 from tpc.runtime.native.scalars import REGISTERS, constant
 from tpc.runtime.native.writer import I64, Writer
@@ -172,13 +173,7 @@ class ProductWriter(Writer):
             return self.b.fadd(total, vector)
         one = self.b.insert_element(ir.Constant(self._vector(size), ir.Undefined), factor, ir.IntType(32)(0))
         spread = self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), size), None))
-        return self.b.call(self._fma(size), [spread, vector, total])
-
-    def _fma(self, size: int) -> ir.Function:
-        type = self._vector(size)
-        name = f"llvm.fma.v{size}{self.product.dtype}"
-        found = self.module.globals.get(name)
-        return found if found is not None else ir.Function(self.module, ir.FunctionType(type, [type] * 3), name)
+        return intrinsic(self.b, "llvm.fma", [spread, vector, total])
 
     def _store(self, total: ir.Value, target: ir.Value, first: int, size: int) -> None:
         p, b = self.product, self.b

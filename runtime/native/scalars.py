@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from llvmlite import ir
 
+from tpc.runtime.native.intrinsics import intrinsic
 from tpc.runtime.native.math import functions
 
 Emit: TypeAlias = Callable[[ir.IRBuilder, str, Sequence[ir.Value]], ir.Value]
@@ -33,16 +34,6 @@ def stored(dtype: str) -> ir.Type:
 def constant(dtype: str, value: Any) -> ir.Constant:
     """A number as an immediate operand."""
     return ir.Constant(REGISTERS[dtype], float(value) if dtype in FLOATS else int(value))
-
-
-def intrinsic(builder: ir.IRBuilder, name: str, operands: Sequence[ir.Value]) -> ir.Value:
-    """A call of an intrinsic whose operands and result have one type, such as ``llvm.sqrt``."""
-    type = operands[0].type
-    full = f"{name}.{ {'float': 'f32', 'double': 'f64'}.get(str(type), str(type)) }"
-    function = builder.module.globals.get(full)
-    if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(type, [o.type for o in operands]), full)
-    return builder.call(function, operands)
 
 
 def _kind(dtype: str) -> str:

@@ -7,6 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 from llvmlite import ir
 
+from tpc.runtime.native.intrinsics import intrinsic
+
 Number: TypeAlias = float | ir.Value
 
 
@@ -15,14 +17,13 @@ class Format(NamedTuple):
 
     type: ir.Type
     integer: ir.IntType
-    suffix: str
     fraction: int
     bias: int
 
 
 FORMATS = {
-    "f32": Format(ir.FloatType(), ir.IntType(32), "f32", 23, 127),
-    "f64": Format(ir.DoubleType(), ir.IntType(64), "f64", 52, 1023),
+    "f32": Format(ir.FloatType(), ir.IntType(32), 23, 127),
+    "f64": Format(ir.DoubleType(), ir.IntType(64), 52, 1023),
 }
 
 
@@ -112,9 +113,4 @@ class Arithmetic:
         return self.number(value)
 
     def _call(self, name: str, *operands: Number) -> ir.Value:
-        full = f"{name}.{self.format.suffix}"
-        function = self.b.module.globals.get(full)
-        if function is None:
-            type = self.format.type
-            function = ir.Function(self.b.module, ir.FunctionType(type, [type] * len(operands)), full)
-        return self.b.call(function, [self.number(x) for x in operands])
+        return intrinsic(self.b, name, [self.number(x) for x in operands])
