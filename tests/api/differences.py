@@ -1,4 +1,4 @@
-"""Gradients against central differences, to second order."""
+"""Gradients and tangents against central differences; batches sample by sample."""
 
 from __future__ import annotations
 
@@ -23,6 +23,28 @@ def check(function: Callable[..., tpc.Tensor], *points: object, order: int = 2) 
             return tpc.stack([_weighted(g) for g in got]).sum()
 
         _compare(slope, leaves)
+
+
+def check_tangents(function: Callable[..., tpc.Tensor], *points: object, rtol: float) -> None:
+    """Compares what forward mode gives along a fixed direction with differences of the values."""
+    primals = [_double(p) for p in points]
+    tangents = [(p * 3.1).sin() for p in primals]
+    _, got = tpc.func.jvp(function, tuple(primals), tuple(tangents))
+    step = 1e-6
+    ends = [function(*[p + s * step * d for p, d in zip(primals, tangents, strict=True)]) for s in (1, -1)]
+    np.testing.assert_allclose(got.numpy(), ((ends[0] - ends[1]) / (2 * step)).numpy(), rtol=rtol, atol=1e-7)
+
+
+def check_batch(function: Callable[..., tpc.Tensor], *points: object, rtol: float, atol: float = 0.0) -> None:
+    """Compares `vmap` over three samples with a call for each."""
+    batches = [tpc.stack([_double(p), _double(p) * 1.25, _double(p) * 0.5]) for p in points]
+    got = tpc.vmap(function)(*batches)
+    want = tpc.stack([function(*[b[i] for b in batches]) for i in range(3)])
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=rtol, atol=atol)
+
+
+def _double(values: object) -> tpc.Tensor:
+    return tpc.tensor(np.array(values), dtype=tpc.float64)
 
 
 def _weighted(y: tpc.Tensor) -> tpc.Tensor:

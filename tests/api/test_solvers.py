@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tpc
-from tests.api.differences import check
+from tests.api.differences import check, check_batch, check_tangents
 
 SQUARE = np.array([[2.0, -1, 0.5], [0.3, 1.5, 1], [-0.7, 0.2, 1.2]])
 STACK = np.stack([SQUARE, SQUARE.T @ SQUARE + np.eye(3)])
@@ -58,21 +58,13 @@ def test_gradients_to_second_order(name: str):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tangents_follow_differences(name: str):
     function, points = FUNCTIONS[name]
-    primals = [t(p) for p in points]
-    tangents = [(p * 3.1).sin() for p in primals]
-    _, got = tpc.func.jvp(function, tuple(primals), tuple(tangents))
-    step = 1e-6
-    ends = [function(*[p + s * step * d for p, d in zip(primals, tangents, strict=True)]) for s in (1, -1)]
-    np.testing.assert_allclose(got.numpy(), ((ends[0] - ends[1]) / (2 * step)).numpy(), rtol=1e-6, atol=1e-7)
+    check_tangents(function, *points, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_batch_is_sample_by_sample(name: str):
     function, points = FUNCTIONS[name]
-    batches = [tpc.stack([t(p), t(p) * 1.25, t(p) * 0.5]) for p in points]
-    got = tpc.vmap(function)(*batches)
-    want = tpc.stack([function(*[b[i] for b in batches]) for i in range(3)])
-    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-10)
+    check_batch(function, *points, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
