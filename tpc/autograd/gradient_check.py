@@ -286,8 +286,6 @@ class _Check:
 
     def batched(self) -> None:
         """Backward under vmap must give what it gives one by one."""
-        from tpc.func.vmap import vmap
-
         for output in self.outputs():
             seeds = from_array(self.rng.standard_normal((3, *output._type.shape)).astype(output._type.numpy_dtype))
 
@@ -297,14 +295,7 @@ class _Check:
                     for g, x in zip(grad([output], self.checked, [s], retain_graph=True, allow_unused=True), self.checked, strict=True)
                 )
 
-            try:
-                together = vmap(pull)(seeds)
-            except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
-            for k in range(3):
-                for whole, one in zip(together, pull(seeds.select(0, k)), strict=True):
-                    if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
-                        raise GradcheckError("For output of vmap over backward, got values that differ from those of backward one by one")
+            self._one_by_one(pull, seeds, "For output of vmap over backward, got values that differ from those of backward one by one")
 
     # --- forward mode ---
 
@@ -316,22 +307,26 @@ class _Check:
 
     def batched_forward(self) -> None:
         """Forward mode under vmap must give what it gives one by one."""
-        from tpc.func.vmap import vmap
-
         for x in self.checked:
             tangents = from_array(self.rng.standard_normal((2, *x._type.shape)).astype(x._type.numpy_dtype))
 
             def push(t: Any, x: Tensor = x) -> tuple[Any, ...]:
                 return tuple(p * 0 if t is None else t for p, t in self._dual(x, t))
 
-            try:
-                together = vmap(push)(tangents)
-            except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
-            for k in range(2):
-                for whole, one in zip(together, push(tangents.select(0, k)), strict=True):
-                    if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
-                        raise GradcheckError("For output of vmap over forward mode, got values that differ from those one by one")
+            self._one_by_one(push, tangents, "For output of vmap over forward mode, got values that differ from those one by one")
+
+    def _one_by_one(self, function: Callable[[Tensor], tuple[Any, ...]], stacked: Tensor, otherwise: str) -> None:
+        """`vmap` of a function must give what the function gives for each of the stacked tensors."""
+        from tpc.func.vmap import vmap
+
+        try:
+            together = vmap(function)(stacked)
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+        for k in range(stacked._type.shape[0]):
+            for whole, one in zip(together, function(stacked.select(0, k)), strict=True):
+                if not np.allclose(whole[k]._array(), one._array(), rtol=self.o.rtol, atol=self.o.atol):
+                    raise GradcheckError(otherwise)
 
     def _pushed(self, x: Tensor) -> list[np.ndarray]:
         units: list[complex] = [1.0, 1j] if is_complex(x._type.dtype) else [1.0]

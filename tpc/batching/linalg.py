@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tpc.batching.rules import _rank as rank_of
-from tpc.batching.rules import aligned, batching
+from tpc.batching.rules import aligned, batching, rank_of
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.ops import linalg as ops
 from tpc.record import record_typed as record

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tpc.batching.rules import _reshaped as reshaped
-from tpc.batching.rules import batching, expanded
+from tpc.batching.rules import batching, expanded, reshaped
 from tpc.ir.opdef import OpDef
 from tpc.ir.ops import nn, shape
 from tpc.record import record_typed as record

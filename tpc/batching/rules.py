@@ -42,32 +42,32 @@ def has_rule(defn: OpDef) -> bool:
     return rule_of(defn) is not None or not defn.operands or defn.random
 
 
-def _rank(x: Any, batched: bool) -> int:
+def rank_of(x: Any, batched: bool) -> int:
     type = x.type if x.__class__ is Recorded else x._type
     return len(type.shape) - batched
 
 
-def _reshaped(x: Tensor, new: tuple[int, ...]) -> Tensor:
+def reshaped(x: Tensor, new: tuple[int, ...]) -> Tensor:
     return record(shape.reshape, (x,), {"shape": new})  # type: ignore[no-any-return]
 
 
 def aligned(x: Any, batched: bool, rank: int) -> Any:
     """A batched operand with ones behind the batch, so that its other axes meet those of an operand of that rank."""
-    if not batched or _rank(x, True) == rank:
+    if not batched or rank_of(x, True) == rank:
         return x
     size = x._type.shape
-    return _reshaped(x, (size[0], *[1] * (rank - len(size) + 1), *size[1:]))
+    return reshaped(x, (size[0], *[1] * (rank - len(size) + 1), *size[1:]))
 
 
 def expanded(x: Tensor, batched: bool, batch: int) -> Tensor:
     """An operand with a batch dimension, made up where it has none."""
     if batched:
         return x
-    return record(shape.broadcast_to, (_reshaped(x, (1, *x._type.shape)),), {"shape": (batch, *x._type.shape)})  # type: ignore[no-any-return]
+    return record(shape.broadcast_to, (reshaped(x, (1, *x._type.shape)),), {"shape": (batch, *x._type.shape)})  # type: ignore[no-any-return]
 
 
 def _elementwise(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
-    rank = max(_rank(x, f) for x, f in zip(xs, flags, strict=True))
+    rank = max(rank_of(x, f) for x, f in zip(xs, flags, strict=True))
     return record(defn, [aligned(x, f, rank) for x, f in zip(xs, flags, strict=True)], attrs)
 
 
@@ -89,10 +89,10 @@ def _over_dims(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Map
 @batching(reduction.softmax, reduction.log_softmax, reduction.sort, shape.cumsum, shape.cumprod)
 def _along_dim(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
     (x,) = xs
-    if _rank(x, True) == 0:
+    if rank_of(x, True) == 0:
         # A scalar has one element along its only axis.
-        results = record(defn, (_reshaped(x, (batch, 1)),), {**attrs, "dim": 1})
-        return tuple(_reshaped(r, (batch,)) for r in results) if isinstance(results, tuple) else _reshaped(results, (batch,))
+        results = record(defn, (reshaped(x, (batch, 1)),), {**attrs, "dim": 1})
+        return tuple(reshaped(r, (batch,)) for r in results) if isinstance(results, tuple) else reshaped(results, (batch,))
     return record(defn, xs, _shifted(attrs, "dim"))
 
 
@@ -101,8 +101,8 @@ def _arg(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[s
     (x,) = xs
     inner = x._type.shape[1:]
     if attrs["dim"] is None or not inner:
-        flat = record(defn, (_reshaped(x, (batch, _count(inner))),), {"dim": 1, "keepdim": False})
-        return _reshaped(flat, (batch, *[1] * len(inner))) if attrs["keepdim"] else flat
+        flat = record(defn, (reshaped(x, (batch, _count(inner))),), {"dim": 1, "keepdim": False})
+        return reshaped(flat, (batch, *[1] * len(inner))) if attrs["keepdim"] else flat
     return record(defn, xs, _shifted(attrs, "dim"))
 
 
@@ -160,12 +160,12 @@ def _scatter_view(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: 
 
 def _positions(batch: int, rank: int) -> Tensor:
     """0 .. batch-1 along the first of `rank` + 1 axes: the index of the batch dimension itself."""
-    return _reshaped(record(shape.iota, (), {"start": 0, "step": 1, "size": batch, "dtype": "i64"}), (batch, *[1] * rank))
+    return reshaped(record(shape.iota, (), {"start": 0, "step": 1, "size": batch, "dtype": "i64"}), (batch, *[1] * rank))
 
 
 def _indices(indices: Sequence[Any], flags: Sequence[bool], batch: int) -> list[Any]:
     """Indices that lead to each sample's own elements: the batch's own, then the given ones, batch first."""
-    rank = max(_rank(i, f) for i, f in zip(indices, flags, strict=True))
+    rank = max(rank_of(i, f) for i, f in zip(indices, flags, strict=True))
     spread = [aligned(i, f, rank) for i, f in zip(indices, flags, strict=True)]
     return [_positions(batch, rank), *spread]
 
@@ -176,8 +176,8 @@ def _index(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping
     axes = attrs["axes"]
     if not any(flags[1:]):
         moved = record(defn, xs, {"axes": tuple(a + 1 for a in axes)})
-        return moved if _adjacent(axes) else _to_front(moved, max(_rank(i, False) for i in indices))
-    rank = max(_rank(i, f) for i, f in zip(indices, flags[1:], strict=True))
+        return moved if _adjacent(axes) else _to_front(moved, max(rank_of(i, False) for i in indices))
+    rank = max(rank_of(i, f) for i, f in zip(indices, flags[1:], strict=True))
     x = expanded(x, flags[0], batch)
     # With the batch index all picked axes come first: (batch, picked, rest). They belong where the axes were, if those were neighbours.
     result = record(defn, [x, *_indices(indices, flags[1:], batch)], {"axes": (0, *[a + 1 for a in axes])})
@@ -205,12 +205,12 @@ def _inserted(x: Tensor, picked: int, at: int) -> Tensor:
 @batching(indexing.index_put)
 def _index_put(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, Any], batch: int) -> Any:
     x, values, *indices = xs
-    axes, picked = attrs["axes"], max(_rank(i, f) for i, f in zip(indices, flags[2:], strict=True))
-    inner = _rank(x, flags[0])
+    axes, picked = attrs["axes"], max(rank_of(i, f) for i, f in zip(indices, flags[2:], strict=True))
+    inner = rank_of(x, flags[0])
     shifted = (0, *[a + 1 for a in axes])
     rank = picked + inner - len(axes)
     values = aligned(values, flags[1], rank)
-    values = values if flags[1] else _reshaped(values, (1, *[1] * (rank - len(values._type.shape)), *values._type.shape))
+    values = values if flags[1] else reshaped(values, (1, *[1] * (rank - len(values._type.shape)), *values._type.shape))
     if _adjacent(axes) and not _adjacent(shifted):
         # The picked axes come first now: move them there in the values too.
         at = axes[0]
@@ -223,8 +223,8 @@ def _index_put(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Map
 def _gathering(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Mapping[str, AttrValue], batch: int) -> Any:
     spread = [expanded(x, f, batch) for x, f in zip(xs, flags, strict=True)]
     if len(spread[0]._type.shape) == 1:
-        result = record(defn, [_reshaped(x, (batch, 1)) for x in spread], {**attrs, "dim": 1})
-        return _reshaped(result, (batch,))
+        result = record(defn, [reshaped(x, (batch, 1)) for x in spread], {**attrs, "dim": 1})
+        return reshaped(result, (batch,))
     return record(defn, spread, _shifted(attrs, "dim"))
 
 
@@ -242,7 +242,7 @@ def _index_add(defn: OpDef, xs: Sequence[Any], flags: Sequence[bool], attrs: Map
     if not flags[1]:
         return record(defn, (x, index, src), _shifted(attrs, "dim"))
     rank, dim = len(x._type.shape) - 1, attrs["dim"]
-    wide = _reshaped(index, (batch, *[1] * dim, index._type.shape[1], *[1] * (rank - dim - 1)))
+    wide = reshaped(index, (batch, *[1] * dim, index._type.shape[1], *[1] * (rank - dim - 1)))
     wide = record(shape.broadcast_to, (wide,), {"shape": src._type.shape})
     return record(indexing.scatter_reduce, (x, wide, src), {"dim": dim + 1, "reduce": "sum", "include_self": True})
 

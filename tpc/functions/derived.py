@@ -14,7 +14,7 @@ import numpy as np
 
 from tpc.dtype import BY_IR, default_dtype
 from tpc.functions import elementwise as e
-from tpc.functions.elementwise import stored
+from tpc.functions.elementwise import stored, tensor_operand
 from tpc.functions.factories import complex, filled
 from tpc.ir.types import is_complex, is_differentiable, is_floating, tensor_type
 from tpc.record import cast, common_dtype, promoted
@@ -104,7 +104,7 @@ def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 below 0, `values` at 0, 1 above."""
-    x, at_zero = _operand("heaviside", input).detach(), _operand("heaviside", values).detach()
+    x, at_zero = tensor_operand("heaviside", input).detach(), tensor_operand("heaviside", values).detach()
     if x._type.dtype != at_zero._type.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return stored(e.where(e.eq(x, 0), at_zero, cast(e.gt(x, 0), x._type.dtype)), out)
@@ -112,19 +112,13 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Length of the vector (input, other), without overflow."""
-    _floating("hypot", _operand("hypot", input), _operand("hypot", other))
+    _floating("hypot", tensor_operand("hypot", input), tensor_operand("hypot", other))
     x, y = promoted((input, other), "float")
     infinite = e.logical_or(e.isinf(x), e.isinf(y))
     size = e.maximum(e.abs(x.detach()), e.abs(y.detach()))
     scale = e.where(e.logical_or(infinite, e.eq(size, 0)), 1.0, size)
     length = e.mul(e.sqrt(e.add(e.square(e.div(x, scale)), e.square(e.div(y, scale)))), scale)
     return stored(e.where(infinite, math.inf, length), out)
-
-
-def _operand(name: str, x: Any) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
-    return x
 
 
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:

@@ -42,14 +42,21 @@ def as_operand(x: Any) -> Tensor:
     raise TypeError(f"expected Tensor as argument, but got {type(x).__name__}")
 
 
-def _unary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
+def tensor_operand(function: str, x: Any) -> Tensor:
+    """The second operand of a function that takes no Python numbers; `TypeError` for anything but a tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{function}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def unary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if not isinstance(input, Tensor):
             raise TypeError(f"{defn.name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         result: Tensor = record(defn, (input,))
         return result if out is None else stored(result, out)
 
-    return _named(function, defn.name, doc)
+    return named(function, defn.name, doc)
 
 
 def _binary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
@@ -57,44 +64,44 @@ def _binary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
         result: Tensor = record(defn, (input, other))
         return result if out is None else stored(result, out)
 
-    return _named(function, defn.name, doc)
+    return named(function, defn.name, doc)
 
 
-def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+def named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
-exp = _unary(ops.exp, "e to the power x.")
-log = _unary(ops.log, "Natural logarithm.")
-log1p = _unary(ops.log1p, "log(1 + x), accurate near 0.")
-expm1 = _unary(ops.expm1, "exp(x) - 1, accurate near 0.")
-sqrt = _unary(ops.sqrt, "Square root.")
-rsqrt = _unary(ops.rsqrt, "1 / sqrt(x).")
-reciprocal = _unary(ops.reciprocal, "1 / x.")
-sin = _unary(ops.sin, "Sine.")
-cos = _unary(ops.cos, "Cosine.")
-tan = _unary(ops.tan, "Tangent.")
-tanh = _unary(ops.tanh, "Hyperbolic tangent.")
-asin = _unary(ops.asin, "Arc sine.")
-acos = _unary(ops.acos, "Arc cosine.")
-atan = _unary(ops.atan, "Arc tangent.")
-sinh = _unary(ops.sinh, "Hyperbolic sine.")
-cosh = _unary(ops.cosh, "Hyperbolic cosine.")
-sigmoid = _unary(ops.sigmoid, "1 / (1 + exp(-x)).")
-relu = _unary(ops.relu, "max(x, 0).")
-sign = _unary(ops.sign, "-1, 0 or 1.")
-floor = _unary(ops.floor, "Largest integer not above x.")
-ceil = _unary(ops.ceil, "Smallest integer not below x.")
-trunc = _unary(ops.trunc, "Integer part, towards 0.")
-erf = _unary(ops.erf, "Error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
-abs = _unary(ops.abs_, "Absolute value; the modulus of a complex number, in its real dtype.")
-logical_not = _unary(ops.logical_not, "Whether x is zero.")
-bitwise_not = _unary(ops.bitwise_not, "Bitwise complement; logical for bool.")
-isnan = _unary(ops.isnan, "Whether x is NaN.")
-isinf = _unary(ops.isinf, "Whether x is infinite.")
-isfinite = _unary(ops.isfinite, "Whether x is neither NaN nor infinite.")
+exp = unary(ops.exp, "e to the power x.")
+log = unary(ops.log, "Natural logarithm.")
+log1p = unary(ops.log1p, "log(1 + x), accurate near 0.")
+expm1 = unary(ops.expm1, "exp(x) - 1, accurate near 0.")
+sqrt = unary(ops.sqrt, "Square root.")
+rsqrt = unary(ops.rsqrt, "1 / sqrt(x).")
+reciprocal = unary(ops.reciprocal, "1 / x.")
+sin = unary(ops.sin, "Sine.")
+cos = unary(ops.cos, "Cosine.")
+tan = unary(ops.tan, "Tangent.")
+tanh = unary(ops.tanh, "Hyperbolic tangent.")
+asin = unary(ops.asin, "Arc sine.")
+acos = unary(ops.acos, "Arc cosine.")
+atan = unary(ops.atan, "Arc tangent.")
+sinh = unary(ops.sinh, "Hyperbolic sine.")
+cosh = unary(ops.cosh, "Hyperbolic cosine.")
+sigmoid = unary(ops.sigmoid, "1 / (1 + exp(-x)).")
+relu = unary(ops.relu, "max(x, 0).")
+sign = unary(ops.sign, "-1, 0 or 1.")
+floor = unary(ops.floor, "Largest integer not above x.")
+ceil = unary(ops.ceil, "Smallest integer not below x.")
+trunc = unary(ops.trunc, "Integer part, towards 0.")
+erf = unary(ops.erf, "Error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.")
+abs = unary(ops.abs_, "Absolute value; the modulus of a complex number, in its real dtype.")
+logical_not = unary(ops.logical_not, "Whether x is zero.")
+bitwise_not = unary(ops.bitwise_not, "Bitwise complement; logical for bool.")
+isnan = unary(ops.isnan, "Whether x is NaN.")
+isinf = unary(ops.isinf, "Whether x is infinite.")
+isfinite = unary(ops.isfinite, "Whether x is neither NaN nor infinite.")
 
 mul = _binary(ops.mul, "Product; logical and for bool.")
 floor_divide = _binary(ops.floor_divide, "Quotient rounded down.")

@@ -80,15 +80,15 @@ def _fitted(x: Tensor, dim: int, size: int) -> Tensor:
     return record(shape_ops.pad, (x,), {"low": (0,) * rank, "high": high, "value": 0j if is_complex(x._type.dtype) else 0.0})  # type: ignore[no-any-return]
 
 
-def _c2c(x: Tensor, dim: int, size: int, forward: bool, norm: str) -> Tensor:
+def c2c(x: Tensor, dim: int, size: int, forward: bool, norm: str) -> Tensor:
     return record(ops.c2c, (_fitted(x, dim, size),), {"dim": dim, "inverse": not forward, "norm": norm})  # type: ignore[no-any-return]
 
 
-def _r2c(x: Tensor, dim: int, size: int, norm: str) -> Tensor:
+def r2c(x: Tensor, dim: int, size: int, norm: str) -> Tensor:
     return record(ops.r2c, (_fitted(x, dim, size),), {"dim": dim, "norm": norm})  # type: ignore[no-any-return]
 
 
-def _c2r(x: Tensor, dim: int, size: int, norm: str) -> Tensor:
+def c2r(x: Tensor, dim: int, size: int, norm: str) -> Tensor:
     return record(ops.c2r, (_fitted(x, dim, size // 2 + 1),), {"dim": dim, "size": size, "norm": norm})  # type: ignore[no-any-return]
 
 
@@ -106,42 +106,42 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
     """Fourier transform along one dimension."""
     x = _complex("fft", input)
     d = _dim(x, dim)
-    return _given("fft", _c2c(x, d, _length("fft", n, x._type.shape[d]), True, _norm(norm, True)), out)
+    return _given("fft", c2c(x, d, _length("fft", n, x._type.shape[d]), True, _norm(norm, True)), out)
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of `fft`."""
     x = _complex("ifft", input)
     d = _dim(x, dim)
-    return _given("ifft", _c2c(x, d, _length("ifft", n, x._type.shape[d]), False, _norm(norm, False)), out)
+    return _given("ifft", c2c(x, d, _length("ifft", n, x._type.shape[d]), False, _norm(norm, False)), out)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Fourier transform of real numbers: the first n // 2 + 1 elements, of which the others are conjugates."""
     x = _real("rfft", input)
     d = _dim(x, dim)
-    return _given("rfft", _r2c(x, d, _length("rfft", n, x._type.shape[d]), _norm(norm, True)), out)
+    return _given("rfft", r2c(x, d, _length("rfft", n, x._type.shape[d]), _norm(norm, True)), out)
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of `rfft`: n real numbers, by default twice (the spectrum's length - 1)."""
     x = _complex("irfft", input)
     d = _dim(x, dim)
-    return _given("irfft", _c2r(x, d, _length("irfft", n, 2 * (x._type.shape[d] - 1)), _norm(norm, False)), out)
+    return _given("irfft", c2r(x, d, _length("irfft", n, 2 * (x._type.shape[d] - 1)), _norm(norm, False)), out)
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Fourier transform, a real one, of a signal of which the second half is the conjugate of the first and is not given."""
     x = _complex("hfft", input)
     d = _dim(x, dim)
-    return _given("hfft", _c2r(conj(x), d, _length("hfft", n, 2 * (x._type.shape[d] - 1)), _norm(norm, True)), out)
+    return _given("hfft", c2r(conj(x), d, _length("hfft", n, 2 * (x._type.shape[d] - 1)), _norm(norm, True)), out)
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """Inverse of `hfft`: the first half of the signal."""
     x = _real("ihfft", input)
     d = _dim(x, dim)
-    return _given("ihfft", conj(_r2c(x, d, _length("ihfft", n, x._type.shape[d]), _norm(norm, False))), out)
+    return _given("ihfft", conj(r2c(x, d, _length("ihfft", n, x._type.shape[d]), _norm(norm, False))), out)
 
 
 # --- several dimensions -------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _sizes(name: str, x: Tensor, s: Any, dim: Any, last: Callable[[int], int] = 
 
 def _over(x: Tensor, dims: Sequence[int], sizes: Sequence[int], forward: bool, norm: str) -> Tensor:
     for d, n in zip(dims, sizes, strict=True):
-        x = _c2c(x, d, n, forward, norm)
+        x = c2c(x, d, n, forward, norm)
     return x
 
 
@@ -200,7 +200,7 @@ def _half(name: str, x: Tensor, s: Any, dim: Any, forward: bool, norm: str) -> T
     _one_axis(name, dims)
     if is_complex(x._type.dtype):
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {SCALAR_NAMES[x._type.dtype]}")
-    half = _r2c(x, dims[-1], sizes[-1], norm)
+    half = r2c(x, dims[-1], sizes[-1], norm)
     return _over(half if forward else conj(half), dims[:-1], sizes[:-1], forward, norm)
 
 
@@ -209,7 +209,7 @@ def _whole(name: str, x: Tensor, s: Any, dim: Any, forward: bool, norm: str) -> 
     dims, sizes = _sizes(name, x, s, dim, lambda n: 2 * (n - 1))
     _one_axis(name, dims)
     half = _over(x, dims[:-1], sizes[:-1], forward, norm)
-    return _c2r(conj(half) if forward else half, dims[-1], sizes[-1], norm)
+    return c2r(conj(half) if forward else half, dims[-1], sizes[-1], norm)
 
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:

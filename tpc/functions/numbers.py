@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tpc.functions.elementwise import stored
+from tpc.functions.elementwise import stored, tensor_operand
 from tpc.ir.ops import numbers as ops
 from tpc.record import record
 from tpc.tensor import Tensor
 
 
-def _tensor(name: str, x: Any) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
-    return x
-
-
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Greatest common divisor of integers."""
-    return stored(record(ops.gcd, (input, _tensor("gcd", other))), out)
+    return stored(record(ops.gcd, (input, tensor_operand("gcd", other))), out)
 
 
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Least common multiple of integers."""
-    return stored(record(ops.lcm, (input, _tensor("lcm", other))), out)
+    return stored(record(ops.lcm, (input, tensor_operand("lcm", other))), out)
 
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next floating number after `input` towards `other`."""
-    return stored(record(ops.nextafter, (input, _tensor("nextafter", other))), out)
+    return stored(record(ops.nextafter, (input, tensor_operand("nextafter", other))), out)
 
 
 class Frexp(NamedTuple):

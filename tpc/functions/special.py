@@ -12,9 +12,7 @@ from typing import Any
 
 from tpc.functions import elementwise as e
 from tpc.functions.dims import one_dim
-from tpc.functions.elementwise import _named as named
-from tpc.functions.elementwise import _unary as unary
-from tpc.functions.elementwise import stored
+from tpc.functions.elementwise import named, stored, tensor_operand, unary
 from tpc.functions.factories import arange
 from tpc.functions.reduction import log_softmax as log_softmax_over
 from tpc.functions.reduction import softmax as softmax_over
@@ -90,20 +88,14 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     return stored(record(ops.zeta, (input, other)), out)
 
 
-def _incomplete(name: str, x: Any) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"special_{name}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
-    return x
-
-
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Regularised lower incomplete gamma function P(input, other)."""
-    return stored(record(ops.gammainc, (input, _incomplete("gammainc", other))), out)
+    return stored(record(ops.gammainc, (input, tensor_operand("special_gammainc", other))), out)
 
 
 def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Regularised upper incomplete gamma function Q(input, other) = 1 - P(input, other)."""
-    return stored(record(ops.gammaincc, (input, _incomplete("gammaincc", other))), out)
+    return stored(record(ops.gammaincc, (input, tensor_operand("special_gammaincc", other))), out)
 
 
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:

@@ -14,7 +14,7 @@ from tpc.functions import elementwise as e
 from tpc.functions.arranging import pad
 from tpc.functions.dims import one_dim
 from tpc.functions.factories import ones_of
-from tpc.functions.fft import _c2c, _c2r, _r2c
+from tpc.functions.fft import c2c, c2r, r2c
 from tpc.functions.pairs import view_as_real
 from tpc.functions.reduction import amin
 from tpc.functions.shape import reshape, sliced
@@ -102,9 +102,9 @@ def stft(
     frames = frames if weights is None else e.mul(frames, _down(weights))
     dim, norm = frames._type.rank - 2, "sqrt" if normalized else "none"
     if sided:
-        spectra = _r2c(frames, dim, n_fft, norm)
+        spectra = r2c(frames, dim, n_fft, norm)
     else:
-        spectra = _c2c(cast(frames, complex_dtype(frames._type.dtype)), dim, n_fft, True, norm)
+        spectra = c2c(cast(frames, complex_dtype(frames._type.dtype)), dim, n_fft, True, norm)
     return spectra if return_complex or return_complex is None else view_as_real(spectra)
 
 
@@ -176,8 +176,8 @@ def istft(
 def _frames(x: Tensor, n_fft: int, sided: bool, return_complex: bool, norm: str) -> Tensor:
     dim = x._type.rank - 2
     if return_complex:
-        return _c2c(x, dim, n_fft, False, norm)
-    return _c2r(x if sided else sliced(x, dim, 0, n_fft // 2 + 1), dim, n_fft, norm)
+        return c2c(x, dim, n_fft, False, norm)
+    return c2r(x if sided else sliced(x, dim, 0, n_fft // 2 + 1), dim, n_fft, norm)
 
 
 def _normalised(said: str, signal: Tensor, envelope: Tensor, start: int, end: int) -> Tensor:
