@@ -29,7 +29,7 @@ class View(NamedTuple):
 
 
 class _Rearranged:
-    """How often any tensor was given other memory, or another view of it."""
+    """How often something changed that recordings depend on: which memory a tensor has or how it sees it, modules, the default dtype."""
 
     count = 0
 
