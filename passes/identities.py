@@ -96,9 +96,9 @@ def idempotent(context: Context, op: Op) -> Value | None:
 
 
 def ignores_sign(context: Context, op: Op) -> Value | None:
-    """``op(-x) -> op(x)``"""
+    """``op(-x) -> op(x)``; not for unsigned integers, whose negative is another number and no less positive"""
     inner = made_by(op.operands[0], "neg")
-    return context.again(op, inner.operands[0]) if inner is not None else None
+    return context.again(op, inner.operands[0]) if inner is not None and op.result.type.dtype[0] != "u" else None
 
 
 def add_negated(context: Context, op: Op) -> Value | None:
