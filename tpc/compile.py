@@ -29,7 +29,7 @@ from tpc.straight import MISS, alias_pattern, straight
 from tpc.strides import is_contiguous
 from tpc.surroundings import Surroundings
 from tpc.tensor import REARRANGED, Tensor, from_array
-from tpc.tracing import Untraceable, forget_examples
+from tpc.tracing import Unready, Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
 
 MAX_VARIANTS = 8
@@ -77,6 +77,8 @@ class Compiled:
         self.function, self.fullgraph, self.memory_budget, self.backend = function, fullgraph, memory_budget, backend
         self.variants: dict[Any, list[Variant]] = {}
         self.deferred: set[Any] = set()
+        self.unready: set[Any] = set()
+        """Keys of calls that could not be recorded for the state they made."""
         self.modules: dict[int, Any] = {}
         """Modules that recordings depend on."""
         self.modes: Any = ()
@@ -158,11 +160,13 @@ class Compiled:
                 known.insert(0, variant)
                 return variant.call(leaves)
         except Untraceable as reason:
-            if self.fullgraph:
-                raise
-            self.deferred.add(key)
-            name = getattr(self.function, "__name__", type(self.function).__name__)
-            warnings.warn(f"{name} runs in deferred mode, not compiled: {reason}", UserWarning, stacklevel=3)
+            if not isinstance(reason, Unready) or key in self.unready:
+                if self.fullgraph:
+                    raise
+                self.deferred.add(key)
+                name = getattr(self.function, "__name__", type(self.function).__name__)
+                warnings.warn(f"{name} runs in deferred mode, not compiled: {reason}", UserWarning, stacklevel=3)
+            self.unready.add(key)
         except GuardFailed as missed:
             if missed.__cause__ is not None:
                 raise missed.__cause__ from None

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tpc.autograd.grad_mode import no_grad
+from tpc.dtype import finfo
 from tpc.functions import elementwise as e
 from tpc.functions.factories import tensor, zeros
 from tpc.functions.random import multinomial, rand, randn
 from tpc.functions.reduction import log_softmax, picked, softmax, sum
 from tpc.functions.shape import broadcast_tensors, expand, reshape, unsqueeze
-from tpc.functions.special import xlogy
+from tpc.functions.special import erfinv, xlogy
 from tpc.record import cast
 from tpc.tensor import Tensor
 
@@ -28,6 +29,7 @@ class Distribution:
     """What all have: a shape of independent variables, and samples of it."""
 
     has_rsample = False
+    SHOWN: tuple[str, ...] = ("loc", "scale", "low", "high")
     batch_shape: tuple[int, ...] = ()
 
     def _shape(self, sample_shape: Sequence[int]) -> tuple[int, ...]:
@@ -41,6 +43,11 @@ class Distribution:
         """Samples, of shape `sample_shape` and then that of the parameters."""
         with no_grad():
             return self.rsample(sample_shape)
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in vars(self).items() if isinstance(v, Tensor) and k in self.SHOWN}
+        text = ", ".join(f"{k}: {v if v._type.numel == 1 else v.size()}" for k, v in shown.items())
+        return f"{type(self).__name__}({text})"
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Logarithm of the density (or probability) at a value."""
@@ -70,6 +77,14 @@ class Normal(_LocScale):
     def log_prob(self, value: Tensor) -> Tensor:
         return e.sub(e.sub(e.mul(e.square(self._standard(value)), -0.5), e.log(self.scale)), 0.5 * math.log(2 * math.pi))
 
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of at most `value`."""
+        return e.mul(e.add(e.erf(e.div(self._standard(value), math.sqrt(2))), 1), 0.5)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The value whose `cdf` it is."""
+        return self._moved(e.mul(erfinv(e.sub(e.mul(value, 2), 1)), math.sqrt(2)))
+
     def entropy(self) -> Tensor:
         """Entropy."""
         return e.add(e.log(self.scale), 0.5 + 0.5 * math.log(2 * math.pi))
@@ -89,6 +104,14 @@ class Gumbel(_LocScale):
     def log_prob(self, value: Tensor) -> Tensor:
         z = self._standard(value)
         return e.neg(e.add(e.add(z, e.exp(e.neg(z))), e.log(self.scale)))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of at most `value`."""
+        return e.exp(e.neg(e.exp(e.neg(self._standard(value)))))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The value whose `cdf` it is."""
+        return self._moved(e.neg(e.log(e.neg(e.log(value)))))
 
     def entropy(self) -> Tensor:
         """Entropy."""
@@ -114,6 +137,14 @@ class Uniform(Distribution):
         inside = e.logical_and(e.ge(value, self.low), e.lt(value, self.high))
         return e.where(inside, e.neg(e.log(e.sub(self.high, self.low))), -math.inf)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        """The probability of at most `value`."""
+        return e.clamp(e.div(e.sub(value, self.low), e.sub(self.high, self.low)), 0, 1)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The value whose `cdf` it is."""
+        return e.add(self.low, e.mul(value, e.sub(self.high, self.low)))
+
     def entropy(self) -> Tensor:
         """Entropy."""
         return e.log(e.sub(self.high, self.low))
@@ -133,6 +164,13 @@ class Bernoulli(Distribution):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         given = _one(probs, logits)
         self.probs = e.sigmoid(given) if probs is None else given
+        self.SHOWN = ("logits",) if probs is None else ("probs",)
+        if probs is None:
+            self.logits = given
+        else:
+            least = finfo(given.dtype).eps
+            inner = e.clamp(given, least, 1 - least)
+            self.logits = e.sub(e.log(inner), e.log1p(e.neg(inner)))
         self.batch_shape = tuple(self.probs.shape)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
@@ -157,6 +195,7 @@ class Categorical(Distribution):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         given = _one(probs, logits)
         self.probs = softmax(given, -1) if probs is None else e.div(given, sum(given, -1, keepdim=True))
+        self.SHOWN = ("logits",) if probs is None else ("probs",)
         self.logits = log_softmax(given, -1) if probs is None else e.log(self.probs)
         self.batch_shape = tuple(given.shape[:-1])
 

@@ -28,6 +28,10 @@ class Untraceable(TpcError, RuntimeError):
     """The code needs an array in the middle of a trace; it can only run in deferred mode."""
 
 
+class Unready(Untraceable):
+    """The code is about to make state that lasts, such as an optimiser does in its first step: this once it runs in deferred mode."""
+
+
 class Boundary(Node):
     """Where a trace ends and the history of a tensor from outside begins."""
 

@@ -154,3 +154,25 @@ def test_streams_are_gathered_into_batches():
     assert list(DataLoader(Stream(), batch_size=None)) == [0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="DataLoader with IterableDataset"):
         DataLoader(Stream(), shuffle=True)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value", "expected"),
+    [
+        (Normal(t(0.3), 2.0), 1.0, 0.636830651175619),
+        (Gumbel(t(0.3), 2.0), 1.0, math.exp(-math.exp(-0.35))),
+        (Uniform(t(0.3), 2.0), 1.0, 0.7 / 1.7),
+    ],
+)
+def test_probabilities_of_at_most_a_value(distribution, value, expected):
+    probability = distribution.cdf(tpc.tensor([value], dtype=tpc.float64))
+    assert probability.item() == pytest.approx(expected, rel=1e-6)
+    assert distribution.icdf(probability).item() == pytest.approx(value)
+
+
+def test_distributions_are_shown_by_what_was_given():
+    assert repr(Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+    assert repr(Uniform(t(1, 2), 3.0)) == "Uniform(low: tpc.Size([2]), high: tpc.Size([2]))"
+    assert repr(Bernoulli(0.5)) == "Bernoulli(probs: 0.5)"
+    assert repr(Categorical(logits=t(1, 2))) == "Categorical(logits: tpc.Size([2]))"
+    assert Bernoulli(t(0.75, 1.0)).logits.tolist() == pytest.approx([math.log(3), 36.04365338911715])

@@ -236,3 +236,70 @@ def test_settings_are_read_as_they_were_given():
     assert "    lr: 0.2" in repr(optimizer).splitlines()
     rate = tpc.tensor(0.5)
     assert tpc.optim.SGD([p], lr=rate).param_groups[0]["lr"] is rate
+
+
+class Smoothed(tpc.optim.Optimizer):
+    """Makes its state in the first step, as users' optimisers do."""
+
+    def __init__(self, params, lr, decay=0.5):
+        super().__init__(params, {"lr": lr, "decay": decay})
+
+    @tpc.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if len(state) == 0:
+                    state["mean"] = tpc.zeros_like(p)
+                state["mean"].mul_(group["decay"]).add_(p.grad)
+                p.add_(state["mean"], alpha=-group["lr"])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["deferred", "compiled"])
+def test_an_optimiser_of_the_user(compiled):
+    p = tpc.ones(1, requires_grad=True)
+    optimizer = Smoothed([p], lr=1.0)
+    scheduler = lr_scheduler.ExponentialLR(optimizer, 0.5)
+    recorded = []
+
+    def step():
+        recorded.append(1)
+        optimizer.zero_grad()
+        (p * 2).sum().backward()
+        optimizer.step()
+
+    run = tpc.compile(step, fullgraph=True) if compiled else step
+    position, mean, rate = 1.0, 0.0, 1.0
+    for _ in range(5):
+        run()
+        scheduler.step()
+        mean = mean / 2 + 2
+        position, rate = position - rate * mean, rate / 2
+        assert p.item() == position
+    # The first step makes the state and is run as it is; the second is recorded.
+    assert len(recorded) == (3 if compiled else 5)
+    optimizer.param_groups[0]["decay"] = 0.0
+    run()
+    assert p.item() == position - rate * 2
+    fresh = Smoothed([p], lr=7.0)
+    fresh.load_state_dict(optimizer.state_dict())
+    assert fresh.param_groups[0]["lr"] == 0.5**5
+    assert fresh.state[p]["mean"].item() == 2.0
+
+
+def test_state_that_changes_outside_of_tensors_is_not_recorded():
+    p = tpc.ones(1, requires_grad=True)
+
+    class Counting(tpc.optim.Optimizer):
+        def step(self, closure=None):
+            state = self.state[p]
+            state["step"] = state.get("step", 0) + 1
+            with tpc.no_grad():
+                p.sub_(state["step"])
+
+    optimizer = Counting([p], {})
+    run = tpc.compile(lambda: optimizer.step())
+    with pytest.warns(UserWarning, match="the optimiser's state 'step' is assigned"):
+        for _ in range(4):
+            run()
+    assert p.item() == 1 - 1 - 2 - 3 - 4

@@ -122,3 +122,21 @@ def test_what_subclasses_of_layers_use():
     assert nn.modules.utils._pair(3) == (3, 3)
     assert nn.modules.utils._pair([1, 2]) == (1, 2)
     assert nn.modules.utils._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_gradients_of_convolutions_for_users_backwards(count):
+    x = tpc.randn(2, 4, *[7, 6, 5][:count], dtype=tpc.float64, requires_grad=True)
+    w = tpc.randn(6, 2, *[3, 2, 2][:count], dtype=tpc.float64, requires_grad=True)
+    settings = (2, 1, 1, 2)
+    out = getattr(nn.functional, f"conv{count}d")(x, w, None, *settings)
+    g = tpc.randn_like(out).requires_grad_()
+    expected = tpc.autograd.grad(out, (x, w), g)
+    for_input = getattr(nn.grad, f"conv{count}d_input")(x.shape, w, g, *settings)
+    for_weight = getattr(nn.grad, f"conv{count}d_weight")(x, w.shape, g, *settings)
+    assert tpc.allclose(for_input, expected[0])
+    assert tpc.allclose(for_weight, expected[1])
+    # <grad, x> = <g, conv(x, w)>: its gradient with respect to g is the convolution again.
+    assert tpc.allclose(tpc.autograd.grad((for_input * x.detach()).sum(), g)[0], out)
+    with tpc.no_grad():
+        assert not getattr(nn.grad, f"conv{count}d_input")(x.shape, w, g, *settings).requires_grad

@@ -1,6 +1,6 @@
 """Neural networks: functions, modules, initial values."""
 
-from tpc.nn import functional, init, utils
+from tpc.nn import functional, grad, init, utils
 from tpc.nn.activations import (
     CELU,
     ELU,
@@ -31,9 +31,25 @@ from tpc.nn.activations import (
     Tanhshrink,
     Threshold,
 )
+from tpc.nn.adaptive import AdaptiveLogSoftmaxWithLoss
 from tpc.nn.attention import MultiheadAttention, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 from tpc.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from tpc.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from tpc.nn.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from tpc.nn.linear import Bilinear, Embedding, EmbeddingBag, Identity, Linear
 from tpc.nn.losses import (
     BCELoss,
@@ -70,7 +86,7 @@ from tpc.nn.normalisation import (
     LayerNorm,
     RMSNorm,
 )
-from tpc.nn.parameter import Buffer, Parameter
+from tpc.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tpc.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from tpc.nn.shaping import (
     AdaptiveAvgPool1d,
@@ -140,6 +156,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -200,6 +217,19 @@ __all__ = [
     "LPPool3d",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LocalResponseNorm",
@@ -266,6 +296,8 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
@@ -273,6 +305,7 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
     "functional",
+    "grad",
     "init",
     "utils",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from tpc.nn import functional as fn
 from tpc.nn import init
 from tpc.nn.containers import ModuleList
-from tpc.nn.linear import Linear, weights
+from tpc.nn.linear import Linear, NonDynamicallyQuantizableLinear, weights
 from tpc.nn.module import Module
 from tpc.nn.normalisation import LayerNorm
 from tpc.nn.shaping import Dropout
@@ -40,7 +40,7 @@ class MultiheadAttention(Module):
             v_proj_weight=None if joint else (embed_dim, self.vdim), in_proj_weight=(3 * embed_dim, embed_dim) if joint else None,
             in_proj_bias=(3 * embed_dim,) if bias else None, bias_k=wide, bias_v=wide,
         )  # fmt: skip
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, dtype=dtype)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:
@@ -140,6 +140,11 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
         self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.dropout3 = Dropout(dropout)
+        # The order of PyTorch's parameters, by which optimisers number their state.
+        made = dict(self._modules)
+        self._modules.clear()
+        order = "self_attn multihead_attn linear1 dropout linear2 norm1 norm2 norm3 dropout1 dropout2 dropout3"
+        self._modules.update({name: made[name] for name in order.split()})
 
     def forward(  # type: ignore[override]
         self, tgt: Any, memory: Any, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -112,6 +113,15 @@ class ModuleList(_Row):
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
+
+    def __repr__(self) -> str:
+        lines, first = [], 0
+        for text, equal in itertools.groupby([repr(module) for module in self]):
+            count = len(list(equal))
+            label = f"({first})" if count == 1 else f"({first}-{first + count - 1}): {count} x"
+            lines.append((label + (": " if count == 1 else " ") + text).replace("\n", "\n  "))
+            first += count
+        return f"{self._get_name()}(" + "".join(f"\n  {line}" for line in lines) + ("\n)" if lines else ")")
 
 
 class ModuleDict(Module):

@@ -56,6 +56,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The name that PyTorch shows for the last layer of an attention."""
+
+
 class Bilinear(Module):
     """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from tpc import nn
-from tpc.nn import activations, attention, containers, conv, hooks, linear, losses, normalisation, recurrent, shaping, transformer
+from tpc.nn import activations, attention, containers, conv, hooks, lazy, linear, losses, normalisation, recurrent, shaping, transformer
 from tpc.nn.module import Module
 
 
@@ -51,6 +51,7 @@ PARTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "dropout": (shaping, {}),
     "flatten": (shaping, {}),
     "instancenorm": (normalisation, {"_InstanceNorm": normalisation.Instance}),
+    "lazy": (lazy, {}),
     "linear": (linear, {}),
     "loss": (losses, {"_Loss": _Loss, "_WeightedLoss": _WeightedLoss}),
     "module": (hooks, {"Module": Module}),

@@ -45,3 +45,52 @@ class Buffer(Tensor):
 
     def __repr__(self) -> str:
         return "Buffer containing:\n" + text_of(self)
+
+
+class _Uninitialized:
+    """A tensor whose shape is not known yet."""
+
+    __slots__ = ()
+    BECOMES: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives it a shape (and any content), after which it is like any other."""
+        made: Any = self
+        known = made.dtype if dtype is None else dtype
+        made.__class__ = self.BECOMES
+        made.data = empty(*shape, dtype=known)
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. Call `forward` to initialize the parameters before accessing "
+            "their attributes."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter of a lazy layer before its first call."""
+
+    __slots__ = ()
+    BECOMES = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(empty(0, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):
+    """A buffer of a lazy layer before its first call."""
+
+    __slots__ = ()
+    BECOMES = Tensor
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> None:
+        _take_over(self, empty(0, dtype=dtype))
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether its shape is not known yet."""
+    return isinstance(param, _Uninitialized)

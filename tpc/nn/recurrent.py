@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tpc.functions.elementwise import where
 from tpc.functions.factories import zeros
 from tpc.functions.joining import cat, stack
 from tpc.nn import functional as fn
 from tpc.nn import init
 from tpc.nn.linear import weights
 from tpc.nn.module import Module
+from tpc.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from tpc.tensor import Tensor
 
 State = tuple[Any, ...]
@@ -48,6 +50,11 @@ def _reset(module: Module, hidden_size: int) -> None:
     bound = 1 / math.sqrt(hidden_size) if hidden_size > 0 else 0
     for p in module.parameters():
         init.uniform_(p, -bound, bound)
+
+
+def _picked(state: Any, order: Tensor) -> Any:
+    """States [places, batch, ...] of sequences in another order."""
+    return tuple([s.index_select(1, order) for s in state]) if isinstance(state, tuple) else state.index_select(1, order)
 
 
 class RNNBase(Module):
@@ -95,32 +102,48 @@ class RNNBase(Module):
         sizes = [self.proj_size or self.hidden_size] + ([self.hidden_size] if self.mode == "LSTM" else [])
         return tuple([zeros(places, batch, n, dtype=x.dtype) for n in sizes])
 
-    def _along(self, x: Any, state: State, suffix: str) -> tuple[Any, State]:
-        """One layer in one direction."""
+    def _along(self, x: Any, state: State, suffix: str, lengths: Any = None) -> tuple[Any, State]:
+        """One layer in one direction. Past the end of a sequence its state stays: backwards, it begins there."""
         given = fn.linear(x, self._weight("weight_ih" + suffix), self._weight("bias_ih" + suffix))
         w_hh, b_hh, w_hr = (self._weight(name + suffix) for name in ("weight_hh", "bias_hh", "weight_hr"))
         outs: list[Any] = []
         times = range(x.shape[0])
         for t in reversed(times) if suffix.endswith("reverse") else times:
-            state = STEPS[self.mode](given[t], state, w_hh, b_hh)  # type: ignore[index]
+            new = STEPS[self.mode](given[t], state, w_hh, b_hh)  # type: ignore[index]
             if w_hr is not None:
-                state = (fn.linear(state[0], w_hr), *state[1:])
+                new = (fn.linear(new[0], w_hr), *new[1:])
+            state = new if lengths is None else tuple([where(lengths > t, a, b) for a, b in zip(new, state, strict=True)])
             outs.append(state[0])
         return stack(outs[::-1] if suffix.endswith("reverse") else outs), state
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        return self._packed(input, hx) if isinstance(input, PackedSequence) else self._padded(input, hx, self.batch_first)
+
+    def _packed(self, given: PackedSequence, hx: Any) -> tuple[Any, Any]:
+        """Packed sequences to packed outputs, and each one's state at its own end."""
+        ordered = given._replace(sorted_indices=None, unsorted_indices=None)
+        x, lengths = pad_packed_sequence(ordered)
+        if hx is not None and given.sorted_indices is not None:
+            hx = _picked(hx, given.sorted_indices)
+        made, state = self._padded(x, hx, False, lengths.unsqueeze(1))
+        packed = pack_padded_sequence(made, lengths)
+        if given.unsorted_indices is not None:
+            state = _picked(state, given.unsorted_indices)
+        return given._replace(data=packed.data), state
+
+    def _padded(self, input: Any, hx: Any, batch_first: bool, lengths: Any = None) -> tuple[Any, Any]:
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         if input.shape[-1] != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}")
         batched = input.dim() == 3
-        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if self.batch_first else input
+        x = input.unsqueeze(1) if not batched else input.transpose(0, 1) if batch_first else input
         first = self._given(hx, x, batched)
         last: list[State] = []
         for layer in range(self.num_layers):
             outs = []
             for suffix in self._suffixes(layer):
-                made, state = self._along(x, tuple([s[len(last)] for s in first]), suffix)
+                made, state = self._along(x, tuple([s[len(last)] for s in first]), suffix, lengths)
                 outs.append(made)
                 last.append(state)
             x = outs[0] if len(outs) == 1 else cat(outs, -1)
@@ -129,7 +152,7 @@ class RNNBase(Module):
         states = [stack(list(parts)) for parts in zip(*last, strict=True)]
         if not batched:
             x, states = x.squeeze(1), [s.squeeze(1) for s in states]
-        elif self.batch_first:
+        elif batch_first:
             x = x.transpose(0, 1)
         return x, tuple(states) if self.mode == "LSTM" else states[0]
 

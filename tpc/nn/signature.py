@@ -28,7 +28,8 @@ def setting(value: Any) -> Any:
     if isinstance(value, Hooks):
         return tuple(value)
     if isinstance(value, (Mapping, list, tuple)):
-        items = value.items() if isinstance(value, Mapping) else enumerate(value)
+        # A group of parameters shows numbers that live in tensors as numbers.
+        items = dict.items(value) if isinstance(value, dict) else value.items() if isinstance(value, Mapping) else enumerate(value)
         return (type(value), *[(setting(k), setting(x)) for k, x in items])
     if isinstance(value, (float, complex)):
         return (type(value), repr(value))

@@ -8,7 +8,7 @@ from typing import Any
 from tpc.autograd.grad_mode import enable_grad, no_grad
 from tpc.functions.joining import cat
 from tpc.optim.line_search import Point, strong_wolfe
-from tpc.optim.optimizer import Optimizer, check, is_scalar_at_least
+from tpc.optim.optimizer import Optimizer, State, check, copied, is_scalar_at_least
 from tpc.state import STATE
 from tpc.tensor import Tensor
 from tpc.tracing import Untraceable
@@ -46,8 +46,8 @@ class LBFGS(Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters by number."""
-        numbered = [{k: _copied(v) for k, v in s.items()} for s in self.state.values()]
-        held, self.state = self.state, {p: {} for p in self.state}
+        numbered = [{k: copied(v) for k, v in s.items()} for s in self.state.values()]
+        held, self.state = self.state, {p: State() for p in self.state}
         try:
             made = super().state_dict()
         finally:
@@ -57,7 +57,7 @@ class LBFGS(Optimizer):
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave."""
         super().load_state_dict({**saved, "state": {i: {} for i in range(len(self.state))}})
-        self.state[next(iter(self.state))] = {k: _copied(v) for k, v in saved["state"][0].items()}
+        self.state[next(iter(self.state))] = State({k: copied(v) for k, v in saved["state"][0].items()})
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -67,12 +67,6 @@ class LBFGS(Optimizer):
         if STATE.trace is not None:
             raise Untraceable("LBFGS decides by the values of losses and gradients how often to call the closure. Compile the closure")
         return _Run(self, closure).go()
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_copied(x) for x in value]
-    return value.clone() if isinstance(value, Tensor) else value
 
 
 class _Run:

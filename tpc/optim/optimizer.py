@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from tpc.functions.factories import tensor, zeros_like
 from tpc.record import scalar_tensor
 from tpc.state import STATE
 from tpc.tensor import REARRANGED, Tensor
+from tpc.tracing import Unready
 
 
 class Group(dict[str, Any]):
@@ -22,7 +24,7 @@ class Group(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any], tensors: Iterable[str]) -> None:
         super().__init__(values)
-        self.tensors = frozenset(tensors)
+        self.tensors = frozenset(tensors) & values.keys()
         self.varying: set[str] = set()
         self.given_as_tensors = {name for name in self.tensors if isinstance(values[name], Tensor)}
         for name in self.tensors:
@@ -79,6 +81,33 @@ class Group(dict[str, Any]):
             self.varying.add(name)
 
 
+class State(dict[str, Any]):
+    """What an optimiser keeps for one parameter. In a recording no entry is made or replaced: it would not be there in later calls."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if STATE.trace is not None and self.get(name) is not value:
+            raise Unready(f"the optimiser's state '{name}' is assigned. Write in place (copy_, add_ ...): that is part of a program")
+        super().__setitem__(name, value)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The entry of that name, made if there is none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Takes over entries."""
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+
+def copied(value: Any) -> Any:
+    """A value of the state, with tensors of its own."""
+    if isinstance(value, list):
+        return [copied(x) for x in value]
+    return value.clone() if isinstance(value, Tensor) else value
+
+
 def _scalar(value: Any) -> Tensor:
     # In double precision, so that the number is read back as it was given. Beside a parameter's dtype, that of a 0-d tensor does not count.
     return value if isinstance(value, Tensor) else tensor(float(value), dtype=float64)
@@ -115,6 +144,10 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    def __init_subclass__(cls) -> None:
+        if "step" in cls.__dict__:
+            cls.step = _noted(cls.__dict__["step"])  # type: ignore[method-assign]
+
     def add_param_group(self, group: Mapping[str, Any]) -> None:
         """Adds parameters with settings of their own."""
         params = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
@@ -129,7 +162,7 @@ class Optimizer:
         made = Group({"params": params, **self.defaults, **{k: v for k, v in group.items() if k != "params"}}, self.TENSORS)
         self.param_groups.append(made)
         for p in params:
-            self.state[p] = self.initial_state(p, made)
+            self.state[p] = State(self.initial_state(p, made))
 
     def initial_state(self, p: Tensor, group: Mapping[str, Any]) -> dict[str, Tensor]:
         """Zeros for each name in `state_names`: of the parameter's shape, but for the number of steps."""
@@ -151,8 +184,6 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient; `closure` recomputes and returns the loss first."""
         loss = None
-        if STATE.trace is not None:
-            STATE.trace.modules[id(self)] = self
         if closure is not None:
             with enable_grad():
                 loss = closure()
@@ -165,8 +196,6 @@ class Optimizer:
                         if "step" in state:
                             state["step"].add_(1)
                         self.update(p, p.grad, state, settings)
-        # The end of a step is where deferred graphs have the same shape every time, and so find their executable.
-        flush()
         return loss
 
     def __repr__(self) -> str:
@@ -179,11 +208,14 @@ class Optimizer:
         """Writes the new value of one parameter."""
         raise NotImplementedError
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def state_dict(self) -> dict[str, Any]:
         """State and settings, with parameters by number."""
         numbers = {p: i for i, p in enumerate(self.state)}
         groups = [{**{k: _plain(v) for k, v in g.items()}, "params": [numbers[p] for p in g["params"]]} for g in self.param_groups]
-        return {"state": {numbers[p]: {k: v.clone() for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}
+        return {"state": {numbers[p]: {k: copied(v) for k, v in s.items()} for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Takes over what `state_dict` gave; `ValueError` where the parameters differ in number or shape."""
@@ -191,18 +223,39 @@ class Optimizer:
             raise ValueError("loaded state dict has a different number of parameters or parameter groups")
         for i, (p, state) in enumerate(self.state.items()):
             for name, value in saved["state"][i].items():
-                if value.shape != state[name].shape:
+                if isinstance(value, Tensor) and name in state and value.shape != state[name].shape:
                     raise ValueError(
                         f"state {name!r} of parameter {i} has shape {list(value.shape)}, not {list(state[name].shape)} like {list(p.shape)}"
                     )
         with no_grad():
             for i, state in enumerate(self.state.values()):
                 for name, value in saved["state"][i].items():
-                    state[name].copy_(value)
+                    if isinstance(value, Tensor) and isinstance(state.get(name), Tensor):
+                        state[name].copy_(value)
+                    else:
+                        state[name] = copied(value)
             for group, given in zip(self.param_groups, saved["param_groups"], strict=True):
                 for name, value in given.items():
                     if name != "params":
                         group[name] = value
+
+
+def _noted(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A `step` whose recordings depend on the optimiser's settings and state."""
+
+    @functools.wraps(step)
+    def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if STATE.trace is not None:
+            STATE.trace.modules[id(self)] = self
+        result = step(self, *args, **kwargs)
+        # The end of a step is where deferred graphs have the same shape every time, and so find their executable.
+        flush()
+        return result
+
+    return run
+
+
+Optimizer.step = _noted(Optimizer.step)  # type: ignore[method-assign]
 
 
 def check(condition: bool, name: str, value: Any) -> None:
