@@ -24,11 +24,11 @@ from tpc.pipeline import runs_native
 from tpc.recording import leaf
 from tpc.results import Results
 from tpc.state import STATE, WRITING
-from tpc.storage import Storage
+from tpc.storage import REARRANGED, Storage
 from tpc.straight import MISS, alias_pattern, straight
 from tpc.strides import is_contiguous
 from tpc.surroundings import Surroundings
-from tpc.tensor import REARRANGED, Tensor, from_array
+from tpc.tensor import Tensor, from_array
 from tpc.tracing import Unready, Untraceable, forget_examples
 from tpc.tree import LEAF, flatten, unflatten
 

@@ -107,7 +107,7 @@ def set_default_dtype(d: dtype) -> None:
     if not isinstance(d, dtype) or isinstance(d, _Absent) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     _default = d.ir
-    from tpc.tensor import REARRANGED
+    from tpc.storage import REARRANGED
 
     REARRANGED.count += 1
 

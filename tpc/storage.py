@@ -18,6 +18,15 @@ FLUSH_AFTER = 4096
 """Recorded values that may wait in one thread before they are computed, so that graphs nobody asks about stay bounded."""
 
 
+class _Rearranged:
+    """How often something changed that recordings depend on: which memory a tensor has or how it sees it, modules, the default dtype."""
+
+    count = 0
+
+
+REARRANGED = _Rearranged()
+
+
 class Storage:
     """One current `Recorded` value and the number of writes so far.
 

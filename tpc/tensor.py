@@ -12,7 +12,7 @@ from tpc.ir.opdef import AttrValue, OpDef
 from tpc.ir.types import TensorType, is_differentiable
 from tpc.recording import Recorded, emit, leaf
 from tpc.state import STATE, inside
-from tpc.storage import Alias, Storage
+from tpc.storage import REARRANGED, Alias, Storage
 from tpc.typed import Typed
 from tpc.writing import CUSTOM_VIEW, NO_GRAD_VIEW, base_was_written, move_retained, overlaps, rebase
 
@@ -26,15 +26,6 @@ class View(NamedTuple):
     defn: OpDef
     attrs: dict[str, AttrValue]
     type: TensorType
-
-
-class _Rearranged:
-    """How often something changed that recordings depend on: which memory a tensor has or how it sees it, modules, the default dtype."""
-
-    count = 0
-
-
-REARRANGED = _Rearranged()
 
 
 class Tensor(Typed):
@@ -333,6 +324,14 @@ class Tensor(Typed):
         if STATE.trace is not None:
             STATE.trace.look((self,))
         return Tensor(self._storage, self._type, self._views)
+
+    def _without_history(self) -> Tensor:
+        """An alias with its tangents and without the history of the tensor itself; what is below a batch keeps its own."""
+        if STATE.trace is not None:
+            STATE.trace.look((self,))
+        made = Tensor(self._storage, self._type, self._views)
+        made._tangent = self._tangent
+        return made
 
     def _rearrange(self, other: Tensor) -> None:
         """Sees the memory that `other` sees, as it does."""

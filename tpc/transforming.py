@@ -7,7 +7,7 @@ from typing import Any
 
 from tpc.autograd import tangents
 from tpc.autograd.rules import make_node
-from tpc.batching.batched import Batched, VmapLevel, depth_of, innermost, is_batched, lowered, without_history
+from tpc.batching.batched import Batched, VmapLevel, depth_of, innermost, is_batched, lowered
 from tpc.ir.opdef import AttrValue, OpDef
 from tpc.recording import Recorded, user_frame
 from tpc.state import STATE
@@ -49,14 +49,14 @@ def _below(t: Any, level: VmapLevel) -> Any:
         return t
     if is_batched(t, level):
         return t._physical
-    return without_history(t) if t._tracked() and depth_of(t) >= level.depth else t
+    return t._without_history() if t._tracked() and depth_of(t) >= level.depth else t
 
 
 def _own(t: Any, level: VmapLevel) -> Any:
     """The operand as the level itself sees it: without history from below."""
     if t.__class__ is Recorded or is_batched(t, level):
         return t
-    return t if not t._tracked() or depth_of(t) >= level.depth else without_history(t)
+    return t if not t._tracked() or depth_of(t) >= level.depth else t._without_history()
 
 
 def _track(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValue], results: Any) -> None:

@@ -56,10 +56,13 @@ def require(op: str, types: Types, kinds: str, what: str) -> None:
             raise DtypeError(f'"{op}" not implemented for {t.dtype}: it takes {what} {listed(op, types)}')
 
 
+_INT = frozenset({int})
+
+
 def integers(attrs: Attrs, name: str) -> tuple[int, ...]:
     """A tuple-of-ints attribute."""
     value = attrs[name]
-    if not isinstance(value, tuple) or not all(type(n) is int for n in value):
+    if not isinstance(value, tuple) or not _INT.issuperset(map(type, value)):
         raise TypeRuleError(f"attribute {name} must be a list of integers, not {value!r}")
     return value  # type: ignore[return-value]
 

@@ -53,13 +53,13 @@ def _broadcast_to(types: Types, attrs: Attrs) -> TensorType:
 
 
 def _sliced(op: str, type: TensorType, attrs: Attrs) -> tuple[int, ...]:
-    starts, limits, steps = (integers(attrs, n) for n in ("starts", "limits", "steps"))
+    starts, limits, steps = integers(attrs, "starts"), integers(attrs, "limits"), integers(attrs, "steps")
     if not len(starts) == len(limits) == len(steps) == type.rank:
         raise TypeRuleError(f"starts, limits and steps must have one entry per axis {listed(op, (type,))}")
     for s, e, step, n in zip(starts, limits, steps, type.shape, strict=True):
         if step < 1 or not 0 <= s <= e <= n:
             raise TypeRuleError(f"slice {s}:{e}:{step} does not fit an axis of size {n} {listed(op, (type,))}")
-    return tuple(-(-(e - s) // step) for s, e, step in zip(starts, limits, steps, strict=True))
+    return tuple([-(-(e - s) // step) for s, e, step in zip(starts, limits, steps, strict=True)])
 
 
 def _slice(types: Types, attrs: Attrs) -> TensorType:

@@ -14,7 +14,7 @@ from typing import Any
 from tpc.autograd.node import Grads, Node
 from tpc.autograd.saved import SECOND_TIME, SavedTensor
 from tpc.autograd.tangents import Level, below, set_tangent, tangent_of
-from tpc.batching.batched import Batched, depth_of, innermost, is_batched, lowered, without_history
+from tpc.batching.batched import Batched, depth_of, innermost, is_batched, lowered
 from tpc.bodies import Body, Function, grad_mode, record_body
 from tpc.ir.compare import same_program
 from tpc.ir.opdef import OpDef
@@ -113,7 +113,9 @@ def run(call: Call, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
     level = innermost(operands) if STATE.transforming else None
     followed = [d for d in STATE.duals if (level is None or d.depth >= level.depth) and any(tangent_of(t, d) is not None for t in operands)]
     own = (
-        operands if level is None else [t if is_batched(t, level) or not _is_from_below(t, level) else without_history(t) for t in operands]
+        operands
+        if level is None
+        else [t if is_batched(t, level) or not _is_from_below(t, level) else t._without_history() for t in operands]
     )
     tracked = [STATE.grad_enabled and t._tracked() and is_differentiable(t._type.dtype) for t in own]
     history = any(tracked)
@@ -130,7 +132,7 @@ def run(call: Call, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
     else:
         from tpc.batching.control import batched
 
-        under = [t._physical if is_batched(t, level) else t if _is_from_below(t, level) else without_history(t) for t in operands]
+        under = [t._physical if is_batched(t, level) else t if _is_from_below(t, level) else t._without_history() for t in operands]
         with lowered(level):
             made = batched(shown, under, [is_batched(t, level) for t in operands], level)
         results = tuple(Batched(r, level) for r in made)
@@ -275,7 +277,7 @@ def _pulled(function: Function, count: int, inputs: Sequence[int], outputs: Sequ
 def _tracked_alias(t: Tensor) -> Tensor:
     if t._tracked():
         return t._snapshot()
-    return without_history(t).requires_grad_()
+    return t._without_history().requires_grad_()
 
 
 def _gradients(

@@ -169,10 +169,11 @@ def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValu
     if defn in NOT_DIFFERENTIABLE:
         return
     outputs = results if results.__class__ is tuple else (results,)
-    metas = [t._type for t in outputs]
-    if not any([is_differentiable(t.dtype) for t in metas]):
+    tracked = [slot for slot, t in enumerate(outputs) if is_differentiable(t._type.dtype)]
+    if not tracked:
         return
     edges = [None if t.__class__ is Recorded else t._edge() for t in operands]
+    metas = [t._type for t in outputs]
     rule = rule_for(defn, attrs)
     node: OpNode
     if rule is None:
@@ -185,9 +186,8 @@ def make_node(defn: OpDef, operands: Sequence[Any], attrs: Mapping[str, AttrValu
         node.saved = [_save(position, operands, outputs) for _, position in plan.saves]
     node.attrs = attrs
     node._loc = loc
-    for slot, t in enumerate(outputs):
-        if is_differentiable(t._type.dtype):
-            t._node, t._slot = node, slot
+    for slot in tracked:
+        outputs[slot]._node, outputs[slot]._slot = node, slot
 
 
 def _save(position: int, operands: Sequence[Any], outputs: Sequence[Any]) -> Any:

@@ -45,7 +45,7 @@ class SavedTensor:
         self.storage = tensor._storage
         self.version = self.storage.current_version()
         # An output is kept as an alias without history.
-        self.tensor = _alias(tensor) if is_output else tensor
+        self.tensor = tensor._without_history() if is_output else tensor
         if is_output and STATE.duals:
             # An op's result gets its tangents after its node, so the two share what holds them.
             tensor._tangent = self.tensor._tangent = tensor._tangent if tensor._tangent is not None else {}
@@ -90,7 +90,7 @@ class SavedTensor:
             STATE.trace.unpacked(self.storage)
         if not self.is_output:
             return self.tensor
-        made = _alias(self.tensor)
+        made = self.tensor._without_history()
         if node._tracks(self.slot):
             made._node, made._slot = node, self.slot
         return made
@@ -116,12 +116,6 @@ class SavedTensor:
             f"{node._described()}. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
             f"tpc.autograd.set_detect_anomaly(True)."
         )
-
-
-def _alias(tensor: Tensor) -> Tensor:
-    from tpc.batching.batched import without_history
-
-    return without_history(tensor)
 
 
 def _kind(dtype: str) -> str:

@@ -54,6 +54,11 @@ class Batched(Tensor):
         self._entered = entered if entered is not None else (physical, 0)
         """The tensor that vmap was given, and which of its dimensions is the batch: what a Function's own rule is shown."""
 
+    def _without_history(self) -> Tensor:
+        made = Batched(self._physical, self._level, self._entered)
+        made._tangent = self._tangent
+        return made
+
     def _read(self) -> Recorded:
         raise RuntimeError("a batched tensor was used outside of the vmap it belongs to")
 
@@ -116,19 +121,6 @@ def physical(x: Tensor, level: VmapLevel) -> Tensor:
     if isinstance(x, Batched) and x._level is level:
         return x._physical
     return expand(unsqueeze(x, 0), (level.batch_size, *x._type.shape))
-
-
-def without_history(t: Tensor) -> Tensor:
-    """An alias without the history that lives on the tensor itself: what is below a batch keeps its own, and tangents stay. (The public
-    `detach` cuts off everything.)"""
-    if isinstance(t, Batched):
-        made: Tensor = Batched(t._physical, t._level, t._entered)
-    else:
-        if STATE.trace is not None:
-            STATE.trace.look((t,))
-        made = Tensor(t._storage, t._type, t._views)
-    made._tangent = t._tangent
-    return made
 
 
 def depth_of(t: Tensor) -> int:

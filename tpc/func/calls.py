@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tpc.tensor import REARRANGED
+from tpc.storage import REARRANGED
 
 
 def functional_call(

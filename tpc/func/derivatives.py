@@ -9,7 +9,7 @@ from typing import Any
 from tpc.autograd.backward import grad as gradients
 from tpc.autograd.forward_ad import enter_level, exit_level, make_dual, unpack_dual
 from tpc.autograd.node import AccumulateGrad, Node
-from tpc.batching.batched import Batched, without_history
+from tpc.batching.batched import Batched
 from tpc.func.vmap import vmap
 from tpc.functions.factories import eye, zeros_of
 from tpc.functions.joining import split
@@ -37,7 +37,7 @@ class _Recorded:
             raise RuntimeError(f"only Tensors of floating point and complex dtype can require gradients, but one has dtype {t.dtype}")
         if t._tracked():
             return view(t, shape.reshape, {"shape": t._type.shape})
-        made = without_history(t)
+        made = t._without_history()
         made.requires_grad_()
         self.leaves.add(id(made))
         self.kept.append(made)
@@ -55,7 +55,7 @@ class _Recorded:
         edge = x._edge()
         if edge is None or self._leads_out(edge[0]):
             return x
-        return without_history(x)
+        return x._without_history()
 
     def _leads_out(self, root: Node) -> bool:
         seen = {root}

@@ -7,7 +7,8 @@ from typing import Any
 
 from tpc.autograd.function import Function
 from tpc.autograd.node import HookHandle, Hooks
-from tpc.tensor import REARRANGED, Tensor
+from tpc.storage import REARRANGED
+from tpc.tensor import Tensor
 
 Grads = tuple[Any, ...]
 

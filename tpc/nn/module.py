@@ -11,7 +11,8 @@ from tpc.nn.hooks import EVERY, BackwardWatch, ModuleHooks, added, after_forward
 from tpc.nn.parameter import Buffer, Parameter
 from tpc.nn.tree import TABLES, Tree
 from tpc.state import STATE
-from tpc.tensor import REARRANGED, Tensor
+from tpc.storage import REARRANGED
+from tpc.tensor import Tensor
 from tpc.tracing import Untraceable
 
 MISSING: Any = object()

@@ -12,7 +12,8 @@ from tpc.dtype import float64
 from tpc.functions.factories import tensor, zeros_like
 from tpc.record import scalar_tensor
 from tpc.state import STATE
-from tpc.tensor import REARRANGED, Tensor
+from tpc.storage import REARRANGED
+from tpc.tensor import Tensor
 from tpc.tracing import Unready
 
 
