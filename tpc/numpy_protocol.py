@@ -52,6 +52,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "degrees": find("rad2deg"),
 }
 """NumPy ufunc -> tpc function."""
+_NO_NUMBERS = frozenset("maximum minimum arctan2 hypot heaviside logaddexp logaddexp2 logical_and logical_or logical_xor ldexp".split())
+"""Those whose functions take tensors only, as PyTorch's do."""
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -61,7 +63,10 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
     if method != "__call__" or options or function is None:
         how = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         raise TypeError(_refusal(f"numpy.{how}" + (f" with {sorted(options)}" if options else "")))
-    result = function(*[_operand(x) for x in inputs])
+    operands = [_operand(x) for x in inputs]
+    if ufunc.__name__ in _NO_NUMBERS:
+        operands = [elementwise.as_operand(x) for x in operands]
+    result = function(*operands)
     if out is None:
         return result
     (target,) = out

@@ -216,7 +216,7 @@ def _(op: Op) -> Run:
             count = np.full(line.shape, int(include), np.int64)
             np.add.at(count, positions, 1)
             np.maximum(count, 1, out=count)
-            divided = line // count if line.dtype.kind in "iu" else line / count.astype(line.dtype)
+            divided = line // count.astype(line.dtype) if line.dtype.kind in "iu" else line / count.astype(line.dtype)
             np.copyto(line, divided, where=count > int(include))
         return result
 
@@ -230,6 +230,8 @@ def _neutral(reduce: str, dtype: np.dtype) -> Any:
         return 1
     if dtype.kind == "f":
         return -np.inf if reduce == "amax" else np.inf
+    if dtype.kind == "b":
+        return reduce == "amin"
     info = np.iinfo(dtype)
     return info.min if reduce == "amax" else info.max
 

@@ -72,6 +72,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x brought into a range; the gradient at its ends is 0."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
     x = _source(input, inplace)
     if not is_differentiable(x._type.dtype):
         return _result(input, e.clamp(x, int(min_val), int(max_val)), inplace)
@@ -88,8 +90,14 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, times a learnt slope (one, or one per channel in dimension 1) where negative."""
-    if weight._type.numel != 1:
-        weight = reshape(weight, (1, -1) + (1,) * (input._type.rank - 2)) if input._type.rank > 1 else weight
+    if weight._type.rank > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._type.rank}")
+    if weight._type.numel == 1:
+        weight = reshape(weight, ())
+    elif not input._type.shape:
+        raise RuntimeError("Not allow zero-dim input tensor.")
+    elif input._type.rank > 1:
+        weight = reshape(weight, (1, -1) + (1,) * (input._type.rank - 2))
     return e.where(e.gt(input, 0), input, e.mul(input, weight))
 
 
@@ -172,6 +180,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`."""
     _floating(input, "softshrink")
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return e.where(e.gt(input, lambd), e.sub(input, lambd), e.where(e.lt(input, -lambd), e.add(input, lambd), e.mul(input, 0)))
 
 

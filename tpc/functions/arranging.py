@@ -78,8 +78,10 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(along)}")
     moved = input
     for amount, dim in zip(amounts, along, strict=True):
+        if not input._type.shape:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         at = one_dim(dim, input._type.rank)
-        size = moved._type.shape[at] if moved._type.shape else 0
+        size = moved._type.shape[at]
         cut = (size - amount % size) if size else 0
         if cut % (size or 1):
             moved = cat([sliced(moved, at, cut, size), sliced(moved, at, 0, cut)], at)
@@ -276,8 +278,11 @@ def _bordered(x: Tensor, low: Sequence[int], high: Sequence[int], mode: str) -> 
             )
         if mode == "circular" and max(a, b) > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        places = np.pad(np.arange(n), (max(a, 0), max(b, 0)), mode=modes[mode])  # type: ignore[call-overload]
-        places = places[max(0, -a) : len(places) - max(0, -b)]
+        first, end = max(0, -a), n - max(0, -b)
+        around = np.arange(n)[first:end] if mode == "circular" else np.arange(n)  # what goes around is what is left
+        places = np.pad(around, (max(a, 0), max(b, 0)), mode=modes[mode])  # type: ignore[call-overload]
+        if mode != "circular":
+            places = places[first : len(places) - max(0, -b)]
         x = record(index_ops.index_select, (x, from_array(places)), {"dim": d})
     return x
 
@@ -312,6 +317,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     at = one_dim(dim, input._type.rank)
+    if n == 0:
+        return clone(input)
     parts = [x for x in (prepend, input, append) if x is not None]
     x = cat(parts, at) if len(parts) > 1 else input
     for _ in range(min(n, x._type.shape[at])):

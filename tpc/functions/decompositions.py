@@ -335,7 +335,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None)
     rank = empty(0, dtype=_iota(0).dtype) if driver == "gels" else matrix_rank(A, rtol=rcond)
     values = svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing
     full = m > n and (driver == "gels" or (driver != "gelsy" and bool(all_(e.eq(rank, n)))))
-    residuals = sum(e.square(e.abs(e.sub(matmul(A, x), b))), -2) if full else nothing
+    residuals = sum(e.square(e.abs(e.sub(matmul(A, x), b))), -2) if full else cast(nothing, real_dtype(A._type.dtype))
     return LeastSquares(reshape(x, x._type.shape[:-1]) if vector else x, residuals, rank, cast(values, real_dtype(A._type.dtype)))
 
 

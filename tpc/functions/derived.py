@@ -63,12 +63,14 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if is_complex(input._type.dtype):
         return e.atan2(e.imag(input), e.real(input), out=out)
     x = _float(input)
-    return stored(e.where(e.isnan(x), x.detach(), e.mul(cast(e.lt(x, 0), x._type.dtype), math.pi)), out)
+    value = e.where(e.isnan(x), x.detach(), e.mul(cast(e.lt(x, 0), x._type.dtype), math.pi))
+    return stored(e.flat(value, x), out)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """abs * exp(i * angle), from two tensors of one floating dtype."""
-    return complex(e.mul(abs, e.cos(angle)), e.mul(abs, e.sin(angle)), out=out)
+    size, angle = tensor_operand("polar", abs, "abs", 1), tensor_operand("polar", angle, "angle")
+    return complex(e.mul(size, e.cos(angle)), e.mul(size, e.sin(angle)), out=out)
 
 
 def isreal(input: Tensor) -> Tensor:
@@ -163,7 +165,7 @@ def any_complex(*values: Any) -> bool:
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input * 2 ** other."""
-    return stored(e.mul(input, e.pow(2.0, other)), out)
+    return stored(e.mul(input, e.pow(2.0, tensor_operand("ldexp", other))), out)
 
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -178,7 +180,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(x) + exp(y)), without overflow."""
-    _floating("logaddexp", input, other)
+    _floating("logaddexp", tensor_operand("logaddexp", input), tensor_operand("logaddexp", other))
     same = e.logical_and(e.isinf(input), e.eq(input, other))
     swap = e.lt(input, other)
     high, low = e.where(swap, other, input), e.where(swap, input, other)
@@ -188,7 +190,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(2 ** x + 2 ** y), without overflow."""
-    _floating("logaddexp2", input, other)
+    _floating("logaddexp2", tensor_operand("logaddexp2", input), tensor_operand("logaddexp2", other))
     x, y = promoted((input, other), "float")
     scale = math.log(2)
     return stored(e.div(logaddexp(e.mul(x, scale), e.mul(y, scale)), scale), out)

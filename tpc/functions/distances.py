@@ -16,7 +16,7 @@ from tpc.functions.gathering import index_select
 from tpc.functions.joining import stack
 from tpc.functions.norms import vector_norm
 from tpc.functions.shape import unsqueeze
-from tpc.ir.types import is_differentiable
+from tpc.ir.types import category, is_differentiable
 from tpc.record import cast
 from tpc.tensor import Tensor, from_array
 
@@ -77,14 +77,19 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix whose columns are the powers N - 1, ..., 1, 0 of a vector (0, 1, ... when increasing)."""
     if x._type.rank != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x._type.shape[-1] if N is None else int(N)
+    return powers(x, N, increasing)
+
+
+def powers(x: Tensor, count: Any, increasing: bool) -> Tensor:
+    """The matrices of powers of vectors [..., n]."""
+    count = x._type.shape[-1] if count is None else int(count)
     if count < 0:
         raise RuntimeError("N must be non-negative.")
-    base = x if x._type.dtype != "bool" else cast(x, "i64")
+    base = x if category(x._type.dtype) > 1 else cast(x, "i64")
     if not count:
         return zeros((*x._type.shape, 0), dtype=base.dtype)
-    powers = [ones(x._type.shape, dtype=base.dtype)]
+    columns = [ones(x._type.shape, dtype=base.dtype)]
     for _ in range(count - 1):
-        powers.append(e.mul(powers[-1], base))
-    made = stack(powers, -1)
+        columns.append(e.mul(columns[-1], base))
+    made = stack(columns, -1)
     return made if increasing else flip(made, -1)

@@ -6,6 +6,7 @@ within its category. Every function takes `out=`, a tensor that receives the res
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -42,11 +43,25 @@ def as_operand(x: Any) -> Tensor:
     raise TypeError(f"expected Tensor as argument, but got {type(x).__name__}")
 
 
-def tensor_operand(function: str, x: Any) -> Tensor:
-    """The second operand of a function that takes no Python numbers; `TypeError` for anything but a tensor."""
+def tensor_operand(function: str, x: Any, argument: str = "other", position: int = 2) -> Tensor:
+    """An operand, by default the second, of a function that takes no Python numbers; `TypeError` for anything but a tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{function}(): argument 'other' (position 2) must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
     return x
+
+
+def _check_operands(name: str, input: Any, other: Any, numbers: bool) -> None:
+    if not numbers:
+        tensor_operand(name, input, "input", 1)
+        tensor_operand(name, other)
+    elif not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        kinds = f"({type(input).__name__}, {type(other).__name__})"
+        raise TypeError(f"{name}() received an invalid combination of arguments - got {kinds}: one of them must be a Tensor")
+
+
+def flat(value: Tensor, source: Tensor) -> Tensor:
+    """`value`, of the shape and dtype of `source`, as a function of it without slope: it requires grad, and the gradient is 0."""
+    return record(ops.where, (scalar_tensor(True, "bool"), value, source)) if source.requires_grad else value
 
 
 def unary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
@@ -59,8 +74,12 @@ def unary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
     return named(function, defn.name, doc)
 
 
-def _binary(defn: OpDef, doc: str) -> Callable[..., Tensor]:
+def _binary(defn: OpDef, doc: str, numbers: bool = True) -> Callable[..., Tensor]:
+    """A function of two operands: tensors, or one of them a Python number where `numbers` are taken."""
+
     def function(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if input.__class__ is not Tensor or other.__class__ is not Tensor:
+            _check_operands(defn.name, input, other, numbers)
         result: Tensor = record(defn, (input, other))
         return result if out is None else stored(result, out)
 
@@ -107,18 +126,18 @@ mul = _binary(ops.mul, "Product; logical and for bool.")
 floor_divide = _binary(ops.floor_divide, "Quotient rounded down.")
 remainder = _binary(ops.remainder, "x - y * floor(x / y): the remainder with the sign of the divisor.")
 fmod = _binary(ops.fmod, "The remainder with the sign of the dividend.")
-maximum = _binary(ops.maximum, "The larger of the two; NaN where either is.")
-minimum = _binary(ops.minimum, "The smaller of the two; NaN where either is.")
-atan2 = _binary(ops.atan2, "Angle of the point (other, input).")
+maximum = _binary(ops.maximum, "The larger of the two; NaN where either is.", numbers=False)
+minimum = _binary(ops.minimum, "The smaller of the two; NaN where either is.", numbers=False)
+atan2 = _binary(ops.atan2, "Angle of the point (other, input).", numbers=False)
 eq = _binary(ops.eq, "Whether equal.")
 ne = _binary(ops.ne, "Whether different.")
 lt = _binary(ops.lt, "Whether less.")
 le = _binary(ops.le, "Whether less or equal.")
 gt = _binary(ops.gt, "Whether greater.")
 ge = _binary(ops.ge, "Whether greater or equal.")
-logical_and = _binary(ops.logical_and, "Whether both are non-zero.")
-logical_or = _binary(ops.logical_or, "Whether one is non-zero.")
-logical_xor = _binary(ops.logical_xor, "Whether exactly one is non-zero.")
+logical_and = _binary(ops.logical_and, "Whether both are non-zero.", numbers=False)
+logical_or = _binary(ops.logical_or, "Whether one is non-zero.", numbers=False)
+logical_xor = _binary(ops.logical_xor, "Whether exactly one is non-zero.", numbers=False)
 bitwise_and = _binary(ops.bitwise_and, "Bitwise and; logical for bool.")
 bitwise_or = _binary(ops.bitwise_or, "Bitwise or; logical for bool.")
 bitwise_xor = _binary(ops.bitwise_xor, "Bitwise exclusive or; logical for bool.")
@@ -187,7 +206,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode != "trunc":
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     if is_floating(common_dtype((input, other))):
-        return stored(trunc(div(input, other)), out)
+        a, b = (x.detach() if isinstance(x, Tensor) else x for x in (input, other))
+        return stored(flat(trunc(div(a, b)), add(input, other)), out)
     return stored(_truncated(input, other), out)
 
 
@@ -264,6 +284,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         from tpc.functions.indexing import nonzero
 
         return nonzero(condition, as_tuple=True)
+    if condition._type.dtype == "u8":
+        warnings.warn("where received a uint8 condition tensor. Use a boolean condition instead.", UserWarning, stacklevel=2)
+        condition = cast(condition, "bool")
     if condition._type.dtype != "bool":
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
     return stored(record(ops.where, (condition, *promoted((input, other), "same"))), out)

@@ -243,6 +243,8 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     start, end = _number(start), _number(end)
     has_complex = isinstance(start, builtins.complex) or isinstance(end, builtins.complex)
     given = _Options("linspace", options, complex_dtype(default_dtype()) if has_complex else None)
+    if not isinstance(steps, (int, np.integer)):
+        raise TypeError(f"linspace(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     return given.finish(record(ops.linspace, (), {"start": start, "end": end, "steps": steps, "dtype": given.dtype}))
@@ -366,14 +368,15 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if copy is False and dtype is not None and ir_dtype(dtype) != (obj._type.dtype if isinstance(obj, Tensor) else dtype_name(obj.dtype)):
         raise ValueError(f"can't alias tensor with dtype '{obj.dtype}' into dtype '{dtype}'.")
     made = as_tensor(obj, dtype, device)
-    if copy and (made is obj or isinstance(obj, np.ndarray)):
-        made = clone(made)
+    made = clone(made) if copy and (made is obj or isinstance(obj, np.ndarray)) else made
     return made.requires_grad_(True) if requires_grad else made
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + imag * 1j, from two tensors of one floating dtype."""
-    for a in (real, imag):
+    for name, place, a in (("real", 1, real), ("imag", 2, imag)):
+        if not isinstance(a, Tensor):
+            raise TypeError(f"complex(): argument '{name}' (position {place}) must be Tensor, not {type(a).__name__}")
         if not is_floating(a._type.dtype):
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
     if real._type.dtype != imag._type.dtype:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tpc.functions import elementwise as e
 from tpc.functions.data import checked_number
 from tpc.functions.dims import one_dim
 from tpc.functions.elementwise import mul, stored
@@ -104,7 +105,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
     a, b = list(input._type.shape), list(indices._type.shape)
     both = broadcast_pair((*a[:at], 1, *a[at + 1 :]), (*b[:at], 1, *b[at + 1 :]))
     a, b = [*both[:at], a[at], *both[at + 1 :]], [*both[:at], b[at], *both[at + 1 :]]
-    return gather(expand(input, a), at, expand(indices, b), out=out)
+    wrapped = e.where(e.lt(indices, 0), e.add(indices, a[at]), indices)
+    return gather(expand(input, a), at, expand(wrapped, b), out=out)
 
 
 # --- a vector of indices ------------------------------------------------------------------------

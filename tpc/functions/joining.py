@@ -68,15 +68,22 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
     return cat([unsqueeze(x, dim) for x in parts], one_dim(dim, len(shape) + 1), out=out)
 
 
+def _some(function: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    parts = _tensor_list(tensors, function)
+    if not parts:
+        raise RuntimeError(f"{function} expects a non-empty TensorList")
+    return parts
+
+
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Side by side: along the second dimension, along the first for vectors."""
-    parts = atleast_1d(_tensor_list(tensors, "hstack"))
+    parts = atleast_1d(_some("hstack", tensors))
     return cat(parts, 0 if parts and parts[0]._type.rank == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """On top of each other; vectors are rows."""
-    return cat(atleast_2d(_tensor_list(tensors, "vstack")), 0, out=out)
+    return cat(atleast_2d(_some("vstack", tensors)), 0, out=out)
 
 
 row_stack = vstack
@@ -84,7 +91,7 @@ row_stack = vstack
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Along the third dimension."""
-    return cat(atleast_3d(_tensor_list(tensors, "dstack")), 2, out=out)
+    return cat(atleast_3d(_some("dstack", tensors)), 2, out=out)
 
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

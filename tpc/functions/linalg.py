@@ -16,6 +16,7 @@ from tpc.functions.norms import matrix_norm, vector_norm
 from tpc.functions.reduction import sum
 from tpc.functions.shape import diagonal, permute, reshape, transpose, unsqueeze
 from tpc.ir.ops import linalg as ops
+from tpc.ir.types import category
 from tpc.record import record
 from tpc.tensor import Tensor
 
@@ -164,6 +165,8 @@ ger = outer
 
 
 def _added(input: Tensor, product: Tensor, beta: Any, alpha: Any, out: Tensor | None) -> Tensor:
+    if category(input._type.dtype) == category(product._type.dtype) == 1:
+        alpha, beta = int(alpha), int(beta)
     have, wanted = input._type.shape, product._type.shape
     if len(have) > len(wanted) or any(m not in (1, n) for m, n in zip(reversed(have), reversed(wanted), strict=False)):
         raise RuntimeError(
@@ -201,7 +204,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
-    return _added(input, sum(bmm(batch1, batch2), 0), beta, alpha, out)
+    return _added(input, sum(bmm(batch1, batch2), 0, dtype=batch1.dtype), beta, alpha, out)
 
 
 # --- other --------------------------------------------------------------------------------------
@@ -228,11 +231,16 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     else:
         left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
         left, right = [one_dim(d, a._type.rank) for d in left], [one_dim(d, b._type.rank) for d in right]
-    sizes = [a._type.shape[i] for i in left]
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right, strict=True):
         if a._type.shape[i] != b._type.shape[j]:
+            if a._type.shape[i] == 1:
+                b = sum(b, j, keepdim=True, dtype=b.dtype)
+                continue
+            if b._type.shape[j] == 1:
+                a = sum(a, i, keepdim=True, dtype=a.dtype)
+                continue
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a._type.shape[i]} in dim {i} and second has size "
                 f"{b._type.shape[j]} in dim {j}"
@@ -240,7 +248,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     free_a = [i for i in range(a._type.rank) if i not in left]
     free_b = [j for j in range(b._type.rank) if j not in right]
     shape_a, shape_b = [a._type.shape[i] for i in free_a], [b._type.shape[j] for j in free_b]
-    inner_size = math.prod(sizes)
+    inner_size = math.prod([a._type.shape[i] for i in left])
     rows = reshape(permute(a, (*free_a, *left)), (math.prod(shape_a), inner_size))
     columns = reshape(permute(b, (*right, *free_b)), (inner_size, math.prod(shape_b)))
     return stored(reshape(record(ops.matmul, (rows, columns)), (*shape_a, *shape_b)), out)
@@ -365,16 +373,12 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor |
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:  # noqa: N803
     """Powers 0 .. N - 1 of the elements, along a new last dimension."""
-    from tpc.functions.factories import ones_of
-    from tpc.functions.joining import stack
+    from tpc.functions.distances import powers
 
     count = N if N is not None else x._type.shape[-1] if x._type.shape else 1
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    powers = [ones_of(x._type)]
-    for _ in range(count - 1):
-        powers.append(e.mul(powers[-1], x))
-    return stack(powers, -1)
+    return powers(x if x._type.shape else unsqueeze(x, 0), count, True)
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:

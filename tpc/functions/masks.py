@@ -65,7 +65,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
         size = max(minlength, high + 1)
     counted = filled(tensor_type("i64", input._type.shape), 1) if weights is None else weights
-    if counted._type.dtype not in ("i64", "f32", "f64"):
+    if weights is not None and counted._type.dtype not in ("f32", "f64"):
         counted = cast(counted, "f64")
     base = zeros_of(tensor_type(counted._type.dtype, (size,)))
     return record(ops.index_add, (base, input, counted), {"dim": 0})  # type: ignore[no-any-return]

@@ -8,7 +8,8 @@ from typing import Any
 from tpc.autograd.grad_mode import no_grad
 from tpc.functions import elementwise as e
 from tpc.functions import reduction
-from tpc.functions.shape import reshape
+from tpc.functions.shape import broadcast_tensors, reshape
+from tpc.record import cast
 from tpc.tensor import Tensor
 
 Sizes = tuple[int, ...]
@@ -19,6 +20,11 @@ def _centred(x: Tensor, dims: Sizes) -> tuple[Tensor, Tensor, Tensor]:
     mean = reduction.mean(x, dims, keepdim=True)
     centred = e.sub(x, mean)
     return centred, mean, reduction.mean(e.square(centred), dims, keepdim=True)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Half precision as single precision: squares of its numbers overflow, and PyTorch computes so."""
+    return cast(x, "f32") if x._type.dtype == "f16" else x
 
 
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -59,8 +65,8 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     dims = _last(input, normalized_shape)
     _shaped(weight, normalized_shape, "weight")
     _shaped(bias, normalized_shape, "bias")
-    centred, _, variance = _centred(input, dims)
-    return _scaled(e.mul(centred, e.rsqrt(e.add(variance, eps))), weight, bias)
+    centred, _, variance = _centred(_wide(input), dims)
+    return cast(_scaled(e.mul(centred, e.rsqrt(e.add(variance, eps))), weight, bias), input._type.dtype)
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
@@ -71,8 +77,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         from tpc.dtype import finfo
 
         eps = finfo(input.dtype).eps
-    root = e.rsqrt(e.add(reduction.mean(e.square(input), dims, keepdim=True), eps))
-    return _scaled(e.mul(input, root), weight, None)
+    x = _wide(input)
+    root = e.rsqrt(e.add(reduction.mean(e.square(x), dims, keepdim=True), eps))
+    return cast(_scaled(e.mul(x, root), weight, None), input._type.dtype)
 
 
 # --- over channels ------------------------------------------------------------------------------
@@ -115,12 +122,12 @@ def batch_norm(
     _channels_fit(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     weight, bias = _per_channel(weight, rank), _per_channel(bias, rank)
     if training:
-        centred, mean, variance = _centred(input, (0, *range(2, rank)))
+        centred, mean, variance = _centred(_wide(input), (0, *range(2, rank)))
         _move(running_mean, mean, momentum)
         count = input._type.numel // max(input._type.shape[1], 1)
         _move(running_var, e.mul(variance.detach(), count / max(count - 1, 1)), momentum)
         scale = e.rsqrt(e.add(variance, eps))
-        return _scaled(centred, scale if weight is None else e.mul(scale, weight), bias)
+        return cast(_scaled(centred, scale if weight is None else e.mul(scale, weight), bias), input._type.dtype)
     assert running_mean is not None and running_var is not None
     known_mean, known_var = _per_channel(running_mean, rank), _per_channel(running_var, rank)
     scale = e.rsqrt(e.add(known_var, eps))
@@ -146,13 +153,13 @@ def instance_norm(
     if math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {_size(shape)}")
     _channels_fit(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    centred, mean, variance = _centred(input, tuple(range(2, rank)))
+    centred, mean, variance = _centred(_wide(input), tuple(range(2, rank)))
     _move(running_mean, reduction.mean(mean.detach(), 0), momentum)
     count = math.prod(shape[2:])
     _move(running_var, reduction.mean(e.mul(variance.detach(), count / max(count - 1, 1)), 0), momentum)
     weight, bias = _per_channel(weight, rank), _per_channel(bias, rank)
     scale = e.rsqrt(e.add(variance, eps))
-    return _scaled(centred, scale if weight is None else e.mul(scale, weight), bias)
+    return cast(_scaled(centred, scale if weight is None else e.mul(scale, weight), bias), input._type.dtype)
 
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
@@ -167,10 +174,10 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
         )
     _enough((shape[0] * shape[1] // num_groups, num_groups, *shape[2:]))
     _channels_fit(input, weight=weight, bias=bias)
-    groups = reshape(input, (shape[0], num_groups, math.prod(shape[1:]) // num_groups))
+    groups = reshape(_wide(input), (shape[0], num_groups, math.prod(shape[1:]) // num_groups))
     centred, _, variance = _centred(groups, (2,))
     normal = reshape(e.mul(centred, e.rsqrt(e.add(variance, eps))), shape)
-    return _scaled(normal, _per_channel(weight, rank), _per_channel(bias, rank))
+    return cast(_scaled(normal, _per_channel(weight, rank), _per_channel(bias, rank)), input._type.dtype)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
@@ -193,6 +200,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Cosine of the angle between vectors along `dim`."""
     from tpc.functions.norms import vector_norm
 
+    x1, x2 = broadcast_tensors(x1, x2)
     dots = reduction.sum(e.mul(x1, x2), dim)
     return e.div(dots, e.mul(e.clamp_min(vector_norm(x1, 2, dim), eps), e.clamp_min(vector_norm(x2, 2, dim), eps)))
 

@@ -19,7 +19,7 @@ from tpc.tensor import Tensor
 def _p_norm(x: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """The p-norm over `dims`; where it is 0 the root is taken of 1 instead, so that no infinite slope enters the gradient."""
     if p == 0:
-        return sum(cast(e.ne(x, 0), real_dtype(x._type.dtype)), dims, keepdim)
+        return sum(e.flat(cast(e.ne(x, 0), real_dtype(x._type.dtype)), e.abs(x)), dims, keepdim)
     if p == 1:
         return sum(e.abs(x), dims, keepdim)
     if math.isinf(p):
@@ -173,6 +173,8 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Each slice along `dim` scaled down to a p-norm of at most `maxnorm`."""
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
+    if input._type.rank < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._type.rank} dimensions")
     dim = one_dim(dim, input._type.rank)
     others = tuple(i for i in range(input._type.rank) if i != dim)
     sizes = vector_norm(input, p, others, keepdim=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpc.functions import elementwise as e
-from tpc.functions.elementwise import as_operand, stored
+from tpc.functions.elementwise import stored, tensor_operand
 from tpc.ir.ops import pairs as ops
 from tpc.ir.types import is_complex, is_floating
 from tpc.record import view as view_of
@@ -21,13 +21,13 @@ def _without_nan(x: Tensor, y: Tensor, found: Tensor) -> Tensor:
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger element; of a number and NaN the number."""
-    x, y = as_operand(input), as_operand(other)
+    x, y = tensor_operand("fmax", input, "input", 1), tensor_operand("fmax", other)
     return stored(_without_nan(x, y, e.where(e.ge(x, y), x, y)), out)
 
 
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller element; of a number and NaN the number."""
-    x, y = as_operand(input), as_operand(other)
+    x, y = tensor_operand("fmin", input, "input", 1), tensor_operand("fmin", other)
     return stored(_without_nan(x, y, e.where(e.le(x, y), x, y)), out)
 
 

@@ -113,6 +113,11 @@ def _max_unpool(count: int) -> Callable[..., Tensor]:
         kernel = several(kernel_size, count, name, "kernel_size")
         steps = kernel if stride is None else several(stride, count, name, "stride")
         border = several(padding, count, name, "padding")
+        if indices._type.shape != input._type.shape:
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({list(input._type.shape)}) but got indices tensor with "
+                f"shape: {list(indices._type.shape)}"
+            )
         usual = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input._type.shape[-count:], steps, kernel, border, strict=True)]
         size = tuple(usual) if output_size is None else tuple(output_size)[-count:]
         if len(size) != count or any(not u - s < n < u + s for u, n, s in zip(usual, size, steps, strict=True)):
@@ -200,7 +205,10 @@ def _wanted(x: Tensor, output_size: Any, count: int, function: str) -> Sizes:
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
     if len(given) != count:
         raise RuntimeError(f"{function}(): output_size must have {count} entries, but got {list(given)}")
-    return tuple([n if m is None else int(m) for n, m in zip(x._type.shape[-count:], given, strict=True)])
+    made = tuple([n if m is None else int(m) for n, m in zip(x._type.shape[-count:], given, strict=True)])
+    if min(made) < 0:
+        raise RuntimeError(f"{function}: elements of output_size must be greater than or equal to 0 but received {list(made)}")
+    return made
 
 
 def _even(size: Sequence[int], made: Sequence[int]) -> dict[str, AttrValue] | None:

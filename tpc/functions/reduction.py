@@ -129,10 +129,11 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 def isclose(input: Tensor, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Elementwise: |input - other| <= atol + rtol * |other|."""
-    if not isinstance(other, Tensor):
-        from tpc.functions.factories import tensor
-
-        other = tensor(other, dtype=input.dtype)
+    e.tensor_operand("isclose", input, "input", 1)
+    e.tensor_operand("isclose", other)
+    for name, allowance in (("rtol", rtol), ("atol", atol)):
+        if allowance < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {allowance}")
     if input._type.dtype != other._type.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     close = e.eq(input, other)

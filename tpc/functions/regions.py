@@ -9,7 +9,7 @@ import numpy as np
 
 from tpc.functions import elementwise as e
 from tpc.functions.data import checked_number
-from tpc.functions.dims import one_dim
+from tpc.functions.dims import one_dim, some_dims
 from tpc.functions.factories import full
 from tpc.functions.gathering import scatter_reduce
 from tpc.functions.indexing import put, take
@@ -129,6 +129,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     """
     wanted = range(input._type.rank) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     dims = [one_dim(d, input._type.rank) for d in wanted]
+    some_dims(dims, input._type.rank)
+    spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(given) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar or a list of {len(dims)} but got {len(given)}")

@@ -13,7 +13,7 @@ from tpc.functions import elementwise as e
 from tpc.ir.ops import indexing as index_ops
 from tpc.ir.ops import shape as shape_ops
 from tpc.ir.types import is_complex
-from tpc.record import record
+from tpc.record import cast, record
 from tpc.tensor import Tensor, from_array
 
 Sizes = tuple[int, ...]
@@ -133,11 +133,16 @@ def interpolate(
     new, scales = _target(old, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return _area(input, new)
-    for axis, (n, made, scale) in enumerate(zip(old, new, scales, strict=True), 2):
+    # Of images in bytes the columns come first, and each step is rounded.
+    bytes_ = input._type.dtype == "u8"
+    axes = list(enumerate(zip(old, new, scales, strict=True), 2))
+    for axis, (n, made, scale) in axes[::-1] if bytes_ else axes:
         if mode.startswith("nearest"):
             input = _repeated(input, axis, _nearest(n, made, scale, mode == "nearest-exact"))
         elif n != made or (scale is not None and scale != 1):
-            input = tapped(input, axis, _taps(mode, n, made, scale, bool(align_corners), antialias, input._type.numpy_dtype))
+            x = cast(input, "f32") if bytes_ else input
+            x = tapped(x, axis, _taps(mode, n, made, scale, bool(align_corners), antialias, x._type.numpy_dtype))
+            input = cast(e.clamp(e.floor(e.add(x, 0.5)), 0, 255), "u8") if bytes_ else x
     return input
 
 

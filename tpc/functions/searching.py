@@ -91,7 +91,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 def _result(unique: np.ndarray, inverse: np.ndarray, counts: np.ndarray, return_inverse: bool, return_counts: bool) -> Any:
     results = [from_array(np.ascontiguousarray(unique))]
     if return_inverse:
-        results.append(from_array(np.ascontiguousarray(inverse, np.int64)))
+        results.append(from_array(np.array(inverse, np.int64, order="C")))
     if return_counts:
         results.append(from_array(np.ascontiguousarray(counts, np.int64)))
     return tuple(results) if len(results) > 1 else results[0]

@@ -122,8 +122,8 @@ class Histogram(NamedTuple):
     bin_edges: Tensor
 
 
-def _limits(name: str, x: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
-    """The range of the bins: that of the data where both bounds are equal, one wider at each side where that is empty."""
+def _limits(name: str, x: Tensor, low: Any, high: Any, border: float) -> tuple[Tensor, Tensor]:
+    """The range of the bins: that of the data where both bounds are equal, wider by a border at each side where that is empty."""
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min" if name == "torch.histc" else f"{name}: min should not exceed max")
     kind = x._type.dtype
@@ -134,7 +134,7 @@ def _limits(name: str, x: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
     else:
         a, b = (cast(as_operand(float(v)), kind) for v in (low, high))
     empty = e.eq(a, b)
-    return e.where(empty, e.sub(a, 1), a), e.where(empty, e.add(b, 1), b)
+    return e.where(empty, e.sub(a, border), a), e.where(empty, e.add(b, border), b)
 
 
 def _counted(x: Tensor, bins: int, low: Tensor, high: Tensor, weights: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ def histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0, *, out: Te
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
     x = flatten(input.detach())
-    low, high = _limits("torch.histc", x, min, max)
+    low, high = _limits("torch.histc", x, min, max, 1)
     return stored(_counted(x, bins, low, high, ones_of(x._type)), out)
 
 
@@ -171,7 +171,8 @@ def histogram(
         bin = e.clamp(e.sub(searchsorted(edges, x, right=True), 1), 0, count - 1)
         hist = index_add(cast(e.mul(arange(count), 0), x._type.dtype), 0, bin, e.where(inside, weights, 0))
     else:
-        low, high = _limits("torch.histogram()", x, *((0, 0) if range is None else range))
+        least, most = (0, 0) if range is None else range
+        low, high = _limits("torch.histogram()", x, least, most, 0.5)
         steps = linspace(0.0, 1.0, int(bins) + 1, dtype=BY_IR[x._type.dtype])
         edges = e.add(low, e.mul(e.sub(high, low), steps))
         hist = _counted(x, int(bins), low, high, weights)
