@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -15,6 +16,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         with open(target, "wb") as file:
             file.write(data)
         return
+    if not target.parent.is_dir():  # named after the file that was asked for, not after a temporary one
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with open(handle, "wb") as file:

@@ -233,3 +233,11 @@ def test_write_leaves_the_old_file_when_it_fails(tmp_path: Path, monkeypatch):
         write_file(target, "newer")
     assert target.read_text() == "new"
     assert [p.name for p in tmp_path.iterdir()] == ["old.txt"]
+
+
+def test_a_missing_folder_is_said_by_the_name_that_was_given(tmp_path):
+    from tpc.files import write_file
+
+    target = tmp_path / "missing" / "x.dot"
+    with pytest.raises(FileNotFoundError, match=r"No such file or directory: '.*missing/x.dot'"):
+        write_file(target, "new")

@@ -73,7 +73,7 @@ def test_what_costs_is_said_and_is_no_fault(tpc, tmp_path, kind):
 
 def test_bytes_are_those_of_the_types_that_were_given(tpc, tmp_path):
     path = write(tmp_path / "costly.py", "Costly", *COSTS["unused"])
-    assert "saved tensor 1 (200,704 bytes)" in tpc("check", path, "Costly", "--input", "f32[64,784]").out
+    assert "saved tensor 1 (200,704 bytes)" in tpc("check", f"{path}:Costly", "--input", "f32[64,784]").out
 
 
 RIGHT = {
@@ -112,24 +112,31 @@ def test_a_function_that_takes_no_guess_is_said_to_be_unchecked(tpc, tmp_path):
     assert (result.code, "Picky.forward raised ValueError: no" in result.err) == (3, True)
 
 
+def test_inputs_without_elements(tpc, model):
+    result = tpc("check", f"{model}:Swish", "--input", "f32[2,0]")
+    assert result.code == 0
+    assert "wrong" not in result.out.replace("0 of them wrong", "")
+
+
 def test_all_functions_of_a_file_or_one(tpc, model):
     result = tpc("check", model, "--json")
     assert [f["name"] for f in json.loads(result.out)["functions"]] == ["Swish", "NoForward"]
-    result = tpc("check", model, "Swish", "--args", f"{model}:example")
+    result = tpc("check", f"{model}:Swish", "--args", f"{model}:example")
     assert "Swish on f32[3,4]" in result.out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Swsh"], "defines no Function 'Swsh'; it defines Swish, NoForward"),
-        (["--input", "f32[2]"], "name one of Swish, NoForward"),
-        (["Swish", "--input", "f32[2]", "--args", "m.py:f"], "not both"),
-        (["Swish", "--input", "f32[2"], "neither a type"),
+        ((":Swsh",), "defines no Function 'Swsh'; it defines Swish, NoForward"),
+        (("", "--input", "f32[2]"), "name one of Swish, NoForward"),
+        ((":Swish", "--input", "f32[2]", "--args", "m.py:f"), "not both"),
+        ((":Swish", "--input", "f32[2"), "neither a type"),
     ],
 )
 def test_wrong_usage(tpc, model, words, said):
-    result = tpc("check", model, *words)
+    name, *more = words
+    result = tpc("check", f"{model}{name}", *more)
     assert result.code == 2
     assert said in result.err
 
@@ -150,4 +157,4 @@ def test_colours(tpc, tmp_path, monkeypatch):
 def test_help_has_examples(tpc):
     result = tpc("check", "--help")
     assert result.code == 0
-    assert "tpc check swish.py Swish --input 'f32[64,784]'" in result.out
+    assert "tpc check swish.py:Swish --input 'f32[64,784]'" in result.out

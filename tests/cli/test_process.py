@@ -96,3 +96,12 @@ def test_colour_follows_terminal_and_no_color(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert streams.paint_for("auto") is plain
     assert streams.paint_for("always") is ansi
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_said_in_one_line(tmp_path):
+    (tmp_path / "p.tir").write_text(TEXT)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*TPC, "opt", tmp_path / "p.tir"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "tpc opt: error: cannot write to stdout: No space left on device\n"

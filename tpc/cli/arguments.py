@@ -55,14 +55,15 @@ reverse.
 """
 
 _CHECK_EPILOG = """\
-FILE is path.py or dotted.module. Without --input and --args, arguments are tried until forward takes them.
-Floating arguments require grad and are checked in double precision. "wrong" findings are faults, "cost" findings
-are memory or work that can be spared. Exits with 1 if anything is wrong or a Function could not be checked.
+TARGET is path.py or dotted.module, with :name for one of its Functions. Without --input and --args, arguments are
+tried until forward takes them. Floating arguments require grad and are checked in double precision. "wrong" findings
+are faults, "cost" findings are memory or work that can be spared. Exits with 1 if anything is wrong or a Function
+could not be checked.
 
 examples:
   tpc check swish.py                                        every Function of the file
-  tpc check swish.py Swish --input 'f32[64,784]'            one, on arguments of these types
-  tpc check losses.py Loss --args losses.py:example --json
+  tpc check swish.py:Swish --input 'f32[64,784]'            one, on arguments of these types
+  tpc check losses.py:Loss --args losses.py:example --json
 """
 
 _OPT_EPILOG = f"""\
@@ -158,8 +159,7 @@ def _trace(commands: Any) -> None:
 
 def _check(commands: Any) -> None:
     command = _command(commands, "check", check_command, "say what is wrong or costly about custom Functions", _CHECK_EPILOG)
-    command.add_argument("file", metavar="FILE", help="path.py or dotted.module")
-    command.add_argument("name", metavar="NAME", nargs="?", help="one of its Functions (default: all)")
+    command.add_argument("target", metavar="TARGET", help="path.py or dotted.module: all its Functions; with :name one of them")
     _inputs(command, "SPEC", "one argument: a type or a literal")
     command.add_argument("--args", metavar="MODULE:FUNCTION", help="a function that returns a tuple of arguments")
     command.add_argument("--json", action="store_true", help="the findings as JSON")

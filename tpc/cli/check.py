@@ -24,16 +24,16 @@ def check_command(arguments: Namespace) -> int:
     if arguments.inputs and arguments.args:
         raise usage(COMMAND, "give --input or --args, not both")
     given: tuple[Any, ...] | None = inputs(COMMAND, arguments.inputs) if arguments.inputs else None
-    module = module_of(COMMAND, arguments.file)
-    found = functions_of(module)
+    file, colon, name = arguments.target.partition(":")
+    found = functions_of(module_of(COMMAND, file))
     names = ", ".join([f.__name__ for f in found]) or "none"
-    if arguments.name is not None:
-        chosen = [f for f in found if f.__name__ == arguments.name]
+    if colon:
+        chosen = [f for f in found if f.__name__ == name]
         if not chosen:
-            raise usage(COMMAND, f"{arguments.file} defines no Function {arguments.name!r}; it defines {names}")
+            raise usage(COMMAND, f"{file} defines no Function {name!r}; it defines {names}")
         found = chosen
     if not found:
-        raise usage(COMMAND, f"{arguments.file} defines no Functions")
+        raise usage(COMMAND, f"{file} defines no Functions")
     if arguments.args:
         given, named = arguments_from(COMMAND, arguments.args)
         if named:
@@ -44,7 +44,7 @@ def check_command(arguments: Namespace) -> int:
     if arguments.json:
         emit(COMMAND, json.dumps({"functions": results}, indent=2), None)
     else:
-        emit(COMMAND, "\n".join([_text(arguments.file, r, paint_for(arguments.color) is not plain) for r in results]), None)
+        emit(COMMAND, "\n".join([_text(file, r, paint_for(arguments.color) is not plain) for r in results]), None)
     is_wrong = any(f["level"] == "wrong" for r in results for f in r["findings"])
     return NO if is_wrong or any(r["arguments"] is None for r in results) else OK
 

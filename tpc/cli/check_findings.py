@@ -159,7 +159,7 @@ class _Check:
         seeds = self.probe.seeds()
         plain = self.applied(lambda k, t: t).run(seeds)
         for k, size in enumerate(sizes):
-            if all(self._same(plain, k, other, seeds) for other in _OTHERS):
+            if size and all(self._same(plain, k, other, seeds) for other in _OTHERS):
                 yield Finding("cost", "unused", f"saved tensor {k} ({size:,} bytes) is never used by backward; leave it out")
 
     def _same(self, plain: Sequence[Any], k: int, other: Callable[[np.ndarray], np.ndarray], seeds: Sequence[Tensor]) -> bool:
@@ -250,7 +250,7 @@ _OTHERS = (_flipped, _scaled)
 
 
 def _expanded(seed: Tensor) -> Tensor:
-    expanded: Tensor = seed.flatten()[0].expand(seed.shape)
+    expanded: Tensor = seed.flatten()[:1].sum().expand(seed.shape)
     return expanded
 
 

@@ -77,17 +77,25 @@ def _native(array: np.ndarray) -> np.ndarray:
 
 def emit(command: str, content: str | bytes, path: str | None) -> None:
     """Writes a result to a file, all of it or nothing, or to stdout."""
-    if path is None or path == "-":
-        if isinstance(content, bytes):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
-        else:
-            sys.stdout.write(content if content.endswith("\n") or not content else content + "\n")
-        return
     try:
+        if path is None or path == "-":
+            _print(content)
+            return
         write_file(path, content if isinstance(content, bytes) or content.endswith("\n") else content + "\n")
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise usage(command, f"cannot write {path}: {error.strerror or error}") from None
+        where = "to stdout" if path is None or path == "-" else path
+        raise usage(command, f"cannot write {where}: {error.strerror or error}") from None
+
+
+def _print(content: str | bytes) -> None:
+    if isinstance(content, bytes):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    else:
+        sys.stdout.write(content if content.endswith("\n") or not content else content + "\n")
+    sys.stdout.flush()
 
 
 def check_writable(command: str, path: str | None) -> None:
